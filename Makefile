@@ -2,6 +2,7 @@
 # make              build every program into build/bin/
 # make pcidevfsd    the daemon alone, without gRPC; likewise pcidevfs-plugin, pcidevfs-sim
 # make demo         a tour on a simulated server, left mounted for playing; make demo-reboot, demo-stop
+# make demo GPU=mdev  the same, where vGPUs are mediated devices of VFs; GPU=mdev-pf: of the card itself
 # make install      what is built, below PREFIX (/usr), or a copy of the system's tree in DESTDIR
 # make uninstall    remove what make install put there; the stored intents stay
 # make deps         install what the programs are built with
@@ -11,6 +12,7 @@
 # make torture      a random tester: SEED=1 SECONDS=60; torture-k8s
 # make fuzz         all fuzzers, FUZZ_SECONDS each
 # make bench        times, against their limits; bench-k8s those of pcidevfs-sync on genuine Kubernetes
+# make mutate       breaks deciding places, each of which a test must see (tests/mutate/list); ONLY=WORD
 # make lint         clang-tidy, cppcheck, our own rules; make format
 # make docs         docs/FILES.md from the tables; make check-docs
 # make clean        remove what was built
@@ -23,30 +25,41 @@ PREFIX ?= /usr
 SBINDIR ?= $(PREFIX)/sbin
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 RULESDIR ?= $(PREFIX)/lib/udev/rules.d
+SYSUSERSDIR ?= $(PREFIX)/lib/sysusers.d
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcidevfs
 FUZZ_SECONDS ?= 20
 CLANG ?= clang
 PKG_CONFIG ?= pkg-config
 
-# All cores, unless somebody says how many jobs.
-ifeq ($(filter -j%,$(MAKEFLAGS)),)
+# All cores, unless somebody says how many jobs. Another make that we start shares them.
+ifeq ($(filter -j%,$(MAKEFLAGS))$(filter-out 0,$(MAKELEVEL)),)
 MAKEFLAGS += -j$(shell nproc)
 endif
 
 Q := $(if $(V),,@)
 say = @$(if $(V),:,echo '  $(1)	$(2)')
 
-# Ubuntu's gcc presets _FORTIFY_SOURCE; sanitizers know their own checks better than it does.
-HARDEN := -fstack-protector-strong -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2
+# Of a list the first option that the compiler takes, for this processor and this C library.
+hash := \#
+takes = $(firstword $(foreach o,$(1),$(shell echo '$(hash)include <features.h>' | \
+	$(CC) -O2 -U_FORTIFY_SOURCE -Werror $(o) -x c -c - -o /dev/null 2>/dev/null && echo $(o))))
+# An index beyond an array whose size is known ends the process.
+trap := $(call takes,-fsanitize-trap=bounds -fsanitize-undefined-trap-on-error)
+# Ubuntu's gcc presets _FORTIFY_SOURCE; sanitizers know their own checks better than these do.
+HARDEN := -fstack-protector-strong $(call takes,-fstack-clash-protection) -U_FORTIFY_SOURCE \
+	$(call takes,-D_FORTIFY_SOURCE=3 -D_FORTIFY_SOURCE=2) $(if $(trap),-fsanitize=bounds $(trap)) \
+	$(call takes,-fcf-protection -mbranch-protection=standard)
 SANITIZE :=
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes \
 	-Wno-missing-field-initializers
-all_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude -I$(B)/gen -I. \
-	$(WARN) $(WERROR) -fno-strict-aliasing -pthread $(if $(SANITIZE),$(SANITIZE),$(HARDEN)) \
-	$(pkg_cflags) $(CFLAGS)
+base_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude -I$(B)/gen -I. \
+	$(WARN) $(WERROR) -fno-strict-aliasing -pthread -fPIE $(pkg_cflags)
+checks = $(or $(SANITIZE),$(HARDEN))
+all_cflags = $(base_cflags) $(checks) $(CFLAGS)
 all_ldflags = -pthread $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
+pie := -pie
 
 # Without pkg-config make still runs: `make deps` is what installs it.
 pkg_cflags := $(shell $(PKG_CONFIG) --cflags fuse3 libpci libkmod 2>/dev/null)
@@ -88,6 +101,18 @@ src_libbase.a := $(call room,base)
 src_libclient.a := $(call room,client)
 
 programs := pcidevfsd pcidevfs-sim pcidevfs-plugin pcidevfs-sync
+
+# Who has no compiler, or not the libraries, learns it before the compiler says so in its own way.
+compiles := $(filter all tests $(programs) unit,$(notdir $(or $(MAKECMDGOALS),all)))
+ifneq ($(compiles),)
+ifeq ($(shell command -v $(firstword $(CC))),)
+$(error $(firstword $(CC)) is not installed; `make deps` installs what the programs are built with)
+endif
+ifneq ($(shell $(PKG_CONFIG) --exists fuse3 libpci libkmod && echo there),there)
+$(info make: libraries are missing; `make deps` installs what the programs are built with)
+endif
+endif
+
 helpers := $(patsubst %.c,%,$(notdir $(wildcard tests/fs/*.c tests/bench/*.c)))
 lab_tools := $(patsubst %.c,%,$(notdir $(wildcard tests/lab/tools/*.c)))
 
@@ -101,24 +126,36 @@ help:
 
 tests: all $(B)/bin/unit $(helpers:%=$(B)/tests/%) $(lab_tools:%=$(B)/tests/%) $(B)/tests/jitter.so
 
+# A file that holds TEXT, and is another one only when TEXT is: what depends on it is made again when a source has
+# gone, or options have changed.
+define kept # kept,FILE,TEXT
+$(1): FORCE
+	@mkdir -p $$(@D); echo '$(2)' | cmp -s - $$@ || echo '$(2)' >$$@
+endef
+# Not WERROR: it changes no object.
+flags = $(filter-out $(WERROR),$(CC) $(all_cflags) $(all_ldflags) $(CLANG))
+$(eval $(call kept,$(B)/list/flags,$$(subst ','\'',$$(flags))))
+
 objs = $(patsubst %.c,$(B)/obj/%.o,$(src_$(1)))
 define program
-$(B)/bin/$(1): $(call objs,$(1)) $(ar_$(1))
+$(call kept,$(B)/list/$(1),$(src_$(1)))
+$(B)/bin/$(1): $(call objs,$(1)) $(ar_$(1)) $(B)/list/$(1)
 	$$(call say,LD,$$@)
 	$$(Q)mkdir -p $$(@D)
-	$$(Q)$$(CC) $$(all_ldflags) -o $$@ $$^ $$(libs_$(1))
+	$$(Q)$$(CC) $$(pie) $$(all_ldflags) -o $$@ $$(filter %.o %.a,$$^) $$(libs_$(1))
 endef
 $(foreach p,$(programs) unit,$(eval $(call program,$(p))))
 
 define archive
-$(B)/$(1): $(call objs,$(1))
+$(call kept,$(B)/list/$(1),$(src_$(1)))
+$(B)/$(1): $(call objs,$(1)) $(B)/list/$(1)
 	$$(call say,AR,$$@)
-	$$(Q)mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$^
+	$$(Q)mkdir -p $$(@D) && rm -f $$@ && $$(AR) rcs $$@ $$(filter %.o,$$^)
 endef
 $(foreach a,libsim.a libbase.a libclient.a,$(eval $(call archive,$(a))))
 
 # Whatever decides how an object is built is part of what it is built from.
-$(B)/obj/%.o: %.c Makefile
+$(B)/obj/%.o: %.c Makefile $(B)/list/flags
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(all_cflags) -MMD -MP -c -o $@ $<
@@ -129,7 +166,7 @@ $(B)/gen/%.pb-c.c: plugin/%.proto
 	$(Q)protoc-c --c_out=$(@D) --proto_path=plugin $<
 
 $(proto:.c=.o): %.o: %.c
-	$(Q)$(CC) -std=gnu11 $(CFLAGS) $(SANITIZE) -c -o $@ $<
+	$(Q)$(CC) -std=gnu11 -fPIE $(checks) $(CFLAGS) -c -o $@ $<
 
 $(B)/libproto.a: $(proto:.c=.o)
 	$(Q)rm -f $@ && $(AR) rcs $@ $^
@@ -143,17 +180,17 @@ $(patsubst %.c,$(B)/obj/%.o,$(sim)): $(wildcard tests/machines/small-server.umoc
 $(B)/tests/%: tests/fs/%.c Makefile
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(all_cflags) $(all_ldflags) -o $@ $<
+	$(Q)$(CC) $(pie) $(all_cflags) $(all_ldflags) -o $@ $<
 
 $(B)/tests/%: tests/bench/%.c tests/bench/bench.h Makefile
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(all_cflags) $(all_ldflags) -o $@ $<
+	$(Q)$(CC) $(pie) $(all_cflags) $(all_ldflags) -o $@ $<
 
 $(B)/tests/jitter.so: tests/lib/jitter.c Makefile
 	$(call say,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(all_cflags) -U_FORTIFY_SOURCE -fPIC -shared $(all_ldflags) -o $@ $<
+	$(Q)$(CC) $(base_cflags) $(CFLAGS) -fPIC -shared $(all_ldflags) -o $@ $<
 
 # Static: they also run in guests and root directories that have no libc.
 $(B)/tests/%: tests/lab/tools/%.c Makefile
@@ -168,7 +205,9 @@ $(B)/tests/%: tests/lab/tools/%.c Makefile
 deps:
 	$(Q)tests/deps build
 
-demo: deps
+demo:
+	$(Q)deploy/demo/demo ready
+	$(Q)tests/deps build
 	$(Q)$(MAKE) --no-print-directory all
 	$(Q)deploy/demo/demo start
 
@@ -226,22 +265,27 @@ test-tsan:
 # The simulation before the tree: some names are in both, and the archive is searched in this order.
 fuzz_src := $(core) $(sim) $(tree) $(plugin_pure) $(sync_pure) $(call room,client)
 fuzz_flags := -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=undefined
-$(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o)
-	$(Q)rm -f $@ && ar rcs $@ $^
+$(eval $(call kept,$(B)/list/libpieces,$(fuzz_src)))
+$(B)/fuzz/libpieces.a: $(fuzz_src:%.c=$(B)/fuzz/obj/%.o) $(B)/list/libpieces
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
 
-$(B)/fuzz/obj/%.o: %.c Makefile
+$(B)/fuzz/obj/%.o: %.c Makefile $(B)/list/flags
 	$(call say,FUZZ,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
+	$(Q)$(CLANG) $(base_cflags) $(CFLAGS) -O1 -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
 $(B)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(wildcard tests/fuzz/*.h) $(B)/fuzz/libpieces.a $(B)/libproto.a
-	$(Q)$(CLANG) $(all_cflags) -O1 -U_FORTIFY_SOURCE $(fuzz_flags) -o $@ $(filter-out %.h,$^) $(lib_fuse) -lprotobuf-c -ljson-c -lyaml -lz
+	$(Q)$(CLANG) $(base_cflags) $(CFLAGS) -O1 $(fuzz_flags) -o $@ $(filter-out %.h,$^) $(lib_fuse) -lprotobuf-c -ljson-c -lyaml -lz
 
 fuzz: $(fuzzers:%=$(B)/fuzz/%)
 	$(Q)B=$(B) FUZZ_SECONDS=$(FUZZ_SECONDS) tests/fuzz/run $(fuzzers)
 
 lint: $(proto) # clang-tidy reads their headers
 	$(Q)B=$(B) tests/lint $(all_cflags)
+
+# ONLY=WORD: those whose file or test has it.
+mutate:
+	$(Q)tests/mutate/run $(ONLY)
 
 format:
 	$(Q)git ls-files '*.c' '*.h' | grep -v '^tests/lab/kmod/' | xargs -r clang-format -i
@@ -267,32 +311,37 @@ has_daemon := $(filter pcidevfsd,$(built))
 installed := $(if $(has_daemon),$(built),$(programs))
 pages := $(wildcard docs/man/*.[1-9])
 manifests := $(wildcard deploy/kubernetes/*.yaml)
+credential := deploy/kubernetes/sync-credential
 say_put = $(if $(V),:,echo '  INSTALL	$(1)') &&
 put = $(call say_put,$(DESTDIR)$(2)/$(notdir $(1))) install -Dm $(or $(3),644) $(1) $(DESTDIR)$(2)/$(notdir $(1)) &&
 put_text = $(call say_put,$(DESTDIR)$(2)/$(notdir $(1))) sed 's,/usr/sbin/,$(SBINDIR)/,g' $(1) | \
 	install -Dm 644 /dev/stdin $(DESTDIR)$(2)/$(notdir $(1)) &&
 install: $(if $(has_daemon),,all)
 	$(Q)$(foreach p,$(installed),$(call put,$(B)/bin/$(p),$(SBINDIR),755)) :
+	$(Q)$(call put,deploy/mount.fuse.pcidevfs,$(SBINDIR),755) :
 	$(Q)$(foreach f,$(wildcard $(installed:%=deploy/%.service)),$(call put_text,$(f),$(UNITDIR))) :
 	$(Q)$(foreach f,$(wildcard deploy/*.rules),$(call put_text,$(f),$(RULESDIR))) :
+	$(Q)$(foreach f,$(wildcard deploy/sysusers.d/*),$(call put,$(f),$(SYSUSERSDIR))) :
 	$(Q)$(foreach f,$(pages),$(call put,$(f),$(MANDIR)/man$(patsubst .%,%,$(suffix $(f))))) :
 	$(Q)$(foreach f,README.md LICENSE deploy/pcidevfs-alerts.yml,$(call put,$(f),$(DOCDIR))) :
 	$(Q)$(foreach f,$(wildcard docs/*.md),$(call put,$(f),$(DOCDIR)/docs)) :
 	$(Q)$(foreach f,$(manifests),$(call put,$(f),$(DOCDIR)/$(patsubst %/,%,$(dir $(f))))) :
+	$(Q)$(call put,$(credential),$(DOCDIR)/deploy/kubernetes,755) :
 
 # What an install by this version may have put there. Devices stay as they are: pcidevfsd --release-all.
 uninstall:
-	$(Q)rm -f $(programs:%=$(DESTDIR)$(SBINDIR)/%) \
+	$(Q)rm -f $(patsubst %,$(DESTDIR)$(SBINDIR)/%,$(programs) mount.fuse.pcidevfs) \
 		$(patsubst deploy/%,$(DESTDIR)$(UNITDIR)/%,$(wildcard deploy/*.service)) \
 		$(patsubst deploy/%,$(DESTDIR)$(RULESDIR)/%,$(wildcard deploy/*.rules)) \
+		$(patsubst deploy/sysusers.d/%,$(DESTDIR)$(SYSUSERSDIR)/%,$(wildcard deploy/sysusers.d/*)) \
 		$(foreach f,$(pages),$(DESTDIR)$(MANDIR)/man$(patsubst .%,%,$(suffix $(f)))/$(notdir $(f))) \
-		$(patsubst %,$(DESTDIR)$(DOCDIR)/%,README.md LICENSE pcidevfs-alerts.yml $(wildcard docs/*.md) $(manifests))
+		$(patsubst %,$(DESTDIR)$(DOCDIR)/%,README.md LICENSE pcidevfs-alerts.yml $(wildcard docs/*.md) $(manifests) $(credential))
 	$(Q)[ ! -d $(DESTDIR)$(DOCDIR) ] || find $(DESTDIR)$(DOCDIR) -depth -type d -empty -delete
 	@echo 'left: /var/lib/pcidevfs with the stored intents, and devices as they are'
 
 clean:
-	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz
+	rm -rf $(B)/bin $(B)/obj $(B)/tests $(B)/asan $(B)/tsan $(B)/fuzz $(B)/list $(B)/mutate
 
-.PHONY: all $(programs) help tests deps demo demo-stop demo-reboot test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint \
-	format docs check-docs bench bench-k8s install uninstall clean
+.PHONY: all $(programs) help tests deps demo demo-stop demo-reboot test test-unit test-fs test-lab test-k8s k8s-ground test-jitter torture torture-k8s test-asan test-tsan fuzz lint mutate \
+	format docs check-docs bench bench-k8s install uninstall clean FORCE
 .DELETE_ON_ERROR:

@@ -5,36 +5,11 @@
 
 #include "internal.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/device.h"
-#include "pcidevfs/pci.h"
-#include "pcidevfs/uevent.h"
-#include "backend/gpu/world.h"
 #include "backend/mdev/mdev.h"
-#include "backend/pci/variant.h"
 #include "backend/usb/usb.h"
 
-static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
-		       struct vgpu_types **ret_types)
-{
-	int rc = pci_observe(&b->sys, b->known, dev, ret, ret_types);
-
-	if (rc)
-		return rc;
-	variant_choose(b->variants, ret, ret->vfio_driver);
-	ret->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", ret->vfio_driver);
-	return 0;
-}
-
-static const struct bus_ops pci = {
-	.devices = PCI_DEVICES,
-	.subsystem = "pci",
-	.observe = observe_pci,
-	.heard = uevent_function,
-	.early = pci_early,
-};
-
 const struct bus_ops *const buses[BUS_COUNT] = {
-	[BUS_PCI] = &pci,
+	[BUS_PCI] = &pci_bus,
 	[BUS_MDEV] = &mdev_bus,
 	[BUS_USB] = &usb_bus,
 };

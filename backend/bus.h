@@ -37,6 +37,7 @@ struct bus_ops {
 
 /* By enum bus; NULL: nobody reads the bus, and what others publish of it stays. */
 extern const struct bus_ops *const buses[BUS_COUNT];
+extern const struct bus_ops pci_bus;
 
 /* Does the device still exist? */
 bool bus_shows(const struct backend *b, const struct key *dev);

@@ -12,9 +12,9 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
-/* A disk behind a SAS expander is the deepest: host0/port-0:0/expander-0:0/port-0:0:1/
- * end_device-0:0:1/target0:0:1/0:0:1:0/block. */
-#define DEEPEST 10
+/* A USB disk behind five hubs is the deepest: usb1/1-1/1-1.1/1-1.1.1/1-1.1.1.1/1-1.1.1.1.1/
+ * 1-1.1.1.1.1.1/1-1.1.1.1.1.1:1.0/host0/target0:0:0/0:0:0:0/block. */
+#define DEEPEST 12
 #define OPENED_MAX 512
 #define NAMES_MAX 9999
 
@@ -33,7 +33,7 @@ static bool take_nvme(const char *name, char ret[static 32])
 	return snprintf(ret, 32, "%.*s%s", (int)(p - name), name, rest) < 32;
 }
 
-/* Names come from drivers: no control character may reach a terminal. */
+/* Names come from drivers and users. */
 static void take(struct names_found *found, const char *name)
 {
 	char clean[sizeof(found->first)];
@@ -42,9 +42,7 @@ static void take(struct names_found *found, const char *name)
 	if (found->n >= NAMES_MAX)
 		return;
 	STR_COPY(clean, name);
-	for (char *p = clean; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			*p = '?';
+	str_clean(clean);
 	if (!found->n++ || n < known || (n == known && strcmp(clean, found->first) < 0))
 		STR_COPY(found->first, clean);
 }
@@ -75,8 +73,8 @@ static const struct {
 	{ "drm", take_drm },
 };
 
-/* Is it on the way to such a directory? Functions behind a bridge, and the devices of a USB
- * controller, are devices of their own, and not behind such names. */
+/* Is it on the way to such a directory? Functions behind a bridge are devices of their own, and not
+ * behind such names. A USB controller is called by what is plugged into it. */
 static bool leads_on(const char *name)
 {
 	static const char *const before[] = { "virtio", "ata",	       "host",	    "target", "port-",
@@ -91,9 +89,10 @@ static bool leads_on(const char *name)
 		if (!strncmp(name, before[i], n) && isdigit((unsigned char)name[n]))
 			return true;
 	}
-	/* a SCSI device (0:0:0:0), or an interface of a USB device (2-1:1.0) */
-	return isdigit((unsigned char)name[0]) && strchr(name, ':') &&
-	       !key_make(BUS_PCI, name, &key);
+	/* a USB device, an interface of one (2-1:1.0), or a SCSI device (0:0:0:0) */
+	return key_make(BUS_USB, name, &key) ||
+	       (isdigit((unsigned char)name[0]) && strchr(name, ':') &&
+		!key_make(BUS_PCI, name, &key));
 }
 
 static int called_dir(struct called *c, const struct sysfs *at, const char *name,
@@ -133,6 +132,7 @@ static int called_dir(struct called *c, const struct sysfs *at, const char *name
 	dir = sysfs_dir(at, ROOT_SYS, "%s", name);
 	if (!dir)
 		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+	c->nets += takes == take_net;
 	below.fd[ROOT_SYS] = dirfd(dir);
 	while (!rc && (e = readdir(dir)))
 		if (e->d_name[0] != '.' && e->d_type != DT_LNK)
@@ -156,6 +156,7 @@ static void tell(const struct names_found *found, char *ret, size_t size)
 void called_tell(const struct called *c, struct facts *ret)
 {
 	tell(&c->netdev, ret->netdev, sizeof(ret->netdev));
+	ret->net_elsewhere = c->nets && !c->netdev.n;
 	tell(&c->disk, ret->disk, sizeof(ret->disk));
 	tell(&c->drm, ret->drm, sizeof(ret->drm));
 }

@@ -13,6 +13,7 @@ struct called {
 		unsigned int n;
 	} netdev, disk, drm;
 	unsigned int opened; /* directories */
+	unsigned int nets; /* of them, those for interfaces: an empty one is left by those elsewhere */
 };
 
 /* Adds the names below an entry of the device's directory; at has that directory as its sysfs

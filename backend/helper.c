@@ -9,40 +9,42 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "attributes.h"
 #include "kmod.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/critical.h"
+#include "pcidevfs/group.h"
 #include "pcidevfs/holders.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "program.h"
+#include "state_dir.h"
 #include "backend/gpu/daemons.h"
 #include "backend/gpu/nvidia.h"
+#include "backend/guard/rtnl.h"
+#include "backend/guard/vfconf.h"
 #include "backend/pci/liveness.h"
+#include "backend/pci/reserved.h"
 #include "backend/pci/serials.h"
 #include "wire.h"
+
+/* Ten times what the slowest step has, a vendor's program. */
+#define DEADLINE_MAX_MS 1200000
 
 /* The roots and the deadline of a request. */
 struct task {
 	const struct sysfs *s;
+	const char *state;  /* the state directory; "": none */
 	const char *driver; /* root directory of the vendor's driver; "": to be found */
 	unsigned int deadline_ms;
 	struct hold_asker asker;
+	int rtnl; /* HELPER_VFCONF: a socket, or -errno */
 };
-
-/* Other files of sysfs belong to the whole machine, for example kernel/uevent_helper; parameters of
- * modules belong to all their devices. */
-static bool may_write(const char *path)
-{
-	return !strncmp(path, "bus/", 4) && !strstr(path, "/module/");
-}
 
 static int do_write(const struct task *t, char *const *argv, struct out *answer)
 {
 	(void)answer;
-	if (!may_write(argv[1]))
-		return -EPERM;
-	return sysfs_write(t->s, ROOT_SYS, argv[2], "%s", argv[1]);
+	return attribute_write(t->s, argv[1], argv[2]);
 }
 
 static int do_read(const struct task *t, char *const *argv, struct out *answer)
@@ -99,23 +101,53 @@ static int do_modprobe(const struct task *t, char *const *argv, struct out *answ
 	return module_load(argv[1]);
 }
 
-static int do_serials(const struct task *t, char *const *argv, struct out *answer)
-{
-	return serials_scan(t->s, argv[1], answer);
-}
-
-static int do_liveness(const struct task *t, char *const *argv, struct out *answer)
-{
-	return liveness_scan(t->s, argv[1], answer);
-}
-
 static int do_program(const struct task *t, char *const *argv, struct out *answer)
 {
 	return program_exec(t->s, t->driver, argv + 1, t->deadline_ms, answer);
 }
 
-/* The table of requests. Paths are relative to the sysfs root. A positive result is sent as 0, and
- * the helper then ends. */
+static int do_group(const struct task *t, char *const *argv, struct out *answer)
+{
+	(void)t;
+	(void)argv;
+	out_printf(answer, "%u", (unsigned int)group_find());
+	return 0;
+}
+
+static int do_state(const struct task *t, char *const *argv, struct out *answer)
+{
+	(void)answer;
+	return state_dir_do(t->state, argv[1], argv[2]);
+}
+
+static int do_vfconf(const struct task *t, char *const *argv, struct out *answer)
+{
+	return vfconf_scan(t->s, t->rtnl, only(argv[1]), answer);
+}
+
+static int do_vfconf_set(const struct task *t, char *const *argv, struct out *answer)
+{
+	return vfconf_set(t->s, t->rtnl, argv[1], argv[2], answer);
+}
+
+int tell_each(const struct sysfs *s, char *ids, ask_tell *tell, struct out *ret)
+{
+	char *save = NULL;
+	int rc = 0;
+
+	for (char *w = strtok_r(ids, " ", &save); w && !rc; w = strtok_r(NULL, " ", &save)) {
+		const char *id = w + (*w == '!');
+		char text[TELL_MAX] = "";
+		struct key key;
+
+		rc = key_parse(id, &key) ? tell(s, &key, id > w, text) : -EINVAL;
+		if (text[0])
+			out_printf(ret, "%s %s\n", id, text);
+	}
+	return rc;
+}
+
+/* A positive result is sent as 0, and the helper then ends. */
 static const struct helper_request {
 	const char *name;
 	unsigned int words; /* including the name */
@@ -123,22 +155,10 @@ static const struct helper_request {
 	bool reads; /* changes nothing */
 	int (*run)(const struct task *t, char *const *argv, struct out *answer);
 	bool tells; /* on failure the answer is a sentence */
+	ask_tell *tell; /* run, for each id */
 } requests[] = {
-	{ "write", 3, HELPER_SYSFS, false, do_write }, /* path, text */
-	{ "read", 2, HELPER_SYSFS, true, do_read },    /* path */
-	{ "link", 2, HELPER_SYSFS, true, do_link },    /* path: last component of its target */
-	/* ids (key.h) separated by blanks; "": all */
-	{ "holders", 2, HELPER_HOLDERS, true, do_holders },
-	{ "daemons", 1, HELPER_HOLDERS, true, do_daemons },    /* of the vendor that run */
-	{ "critical", 2, HELPER_CRITICAL, true, do_critical }, /* the same */
-	{ "serials", 2, HELPER_CONFIG, true, do_serials },     /* ids */
-	/* ids, with "!" in front if the device may be woken */
-	{ "pulse", 2, HELPER_CONFIG, true, do_liveness },
-	/* address, 0 or 1 */
-	{ "unbind_lock", 3, HELPER_SYSFS, false, do_unbind_lock },
-	{ "modprobe", 2, HELPER_MODULE, false, do_modprobe }, /* module */
-	/* name, option, address */
-	{ "program", 4, HELPER_PROGRAM, false, do_program, true },
+#define REQUEST(name, words, kind, reads, ...) { #name, words, HELPER_##kind, reads, __VA_ARGS__ },
+#include "requests.def"
 };
 
 static const struct helper_request *find_request(const char *name)
@@ -147,17 +167,6 @@ static const struct helper_request *find_request(const char *name)
 		if (!strcmp(name, requests[i].name))
 			return &requests[i];
 	return NULL;
-}
-
-int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads)
-{
-	const struct helper_request *row = find_request(name);
-
-	if (!row)
-		return -ENOSYS;
-	*ret_kind = row->kind;
-	*ret_reads = row->reads;
-	return 0;
 }
 
 /* The caller has gone by then, and a slow read would run beside the next one, which is slow too.
@@ -183,7 +192,7 @@ static int run_request(const struct task *t, enum helper_kind kind, char *const 
 		return -EINVAL;
 	if (row->reads)
 		end_in(t->deadline_ms ? t->deadline_ms : 1);
-	rc = row->run(t, argv, answer);
+	rc = row->tell ? tell_each(t->s, argv[1], row->tell, answer) : row->run(t, argv, answer);
 	end_in(0);
 	if (rc < 0 && !row->tells)
 		answer->len = 0;
@@ -219,7 +228,7 @@ static int serve_one(int fd, enum helper_kind kind, struct task *t, char *text)
 {
 	struct out answer = { 0 };
 	struct wire_request head;
-	char *argv[WIRE_WORDS];
+	char *argv[WIRE_WORDS] = { NULL };
 	int done, rc = wire_receive(fd, &head, sizeof(head));
 
 	if (rc)
@@ -235,7 +244,7 @@ static int serve_one(int fd, enum helper_kind kind, struct task *t, char *text)
 	/* The caller may be dead: its successor has other plans. */
 	if (poll(&(struct pollfd){ .fd = fd, .events = POLLRDHUP }, 1, 0))
 		return -EPIPE;
-	t->deadline_ms = head.deadline_ms;
+	t->deadline_ms = head.deadline_ms < DEADLINE_MAX_MS ? head.deadline_ms : DEADLINE_MAX_MS;
 	done = run_request(t, kind, argv, head.argc, &answer);
 	rc = send_answer(fd, done > 0 ? 0 : done, &answer);
 	out_free(&answer);
@@ -257,12 +266,18 @@ int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
 	static char text[WIRE_REQUEST];
 	struct wire_hello hello = { .started = process_started(getpid()) };
 	struct sysfs s;
-	struct task t = { .s = &s, .driver = roots->driver, .asker = *family };
+	struct task t = { .s = &s,
+			  .state = roots->state ? roots->state : "",
+			  .driver = roots->driver,
+			  .asker = *family };
 	int rc;
 
 	t.asker.server = server_of(sock);
 	if (sysfs_open(&s, roots->sysfs, roots->dev, roots->proc, NULL))
 		return 1;
+	/* Enters another network namespace, if need be, which its kind may not. */
+	if (kind == HELPER_VFCONF)
+		t.rtnl = rtnl_open_vfs(&s);
 	if (enter)
 		hello.lacks = enter(kind);
 	rc = wire_send(sock, &hello, sizeof(hello), NULL, 0);

@@ -16,6 +16,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/plan.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "program.h"
 #include "wire.h"
@@ -24,6 +25,8 @@ enum {
 	IDLE_MAX = 2,	 /* of each kind */
 	SPAWN_TRIES = 4, /* the spawner may die while it handles a request */
 	HELLO_MS = 5000, /* the spawner may have to be started first */
+	ASK_TRIES = 4,	 /* of a request that no helper has read */
+	READ_TRIES = 2,	 /* of one that only reads and whose helper died: it may be the cause */
 };
 
 struct helper {
@@ -32,6 +35,16 @@ struct helper {
 	struct helper_id id;
 	int fd;
 	bool reads; /* its current request changes nothing */
+};
+
+/* A request while it is made. */
+struct io_request {
+	struct wire_request head;
+	struct out *answer;
+	struct io_late **ret_late;
+	struct helper_id *who;
+	uint64_t until; /* it is late then; 0: no helper has it yet */
+	bool reads;
 };
 
 struct io_late {
@@ -53,7 +66,7 @@ int io_new(const struct roots *roots, struct io **ret, struct err *err)
 	struct io *io = calloc(1, sizeof(*io));
 
 	if (!io)
-		return fail(err, ENOMEM, "no memory for the helpers");
+		return fail_nomem(err);
 	io->roots = roots;
 	pthread_mutex_init(&io->lock, NULL);
 	*ret = io;
@@ -273,11 +286,13 @@ static int get_answer(int fd, struct out *answer, int *ret_result)
 	return 0;
 }
 
-/* Ends each request: the helper is kept if it answered properly. */
-static int finish(struct io *io, struct helper *h, struct out *answer)
+/* Ends each request: the helper is kept if it answered properly. Otherwise its result is -EIO, and
+ * *ret_end is how its socket ended; else 0. */
+static int finish(struct io *io, struct helper *h, struct out *answer, int *ret_end)
 {
 	int result = 0, rc = get_answer(h->fd, answer, &result);
 
+	*ret_end = rc;
 	if (rc) {
 		helper_free(h);
 		return rc == -ENOMEM ? rc : -EIO;
@@ -326,38 +341,72 @@ static int hand_out(struct io *io, const struct wire_request *head, const char *
 	return -EIO;
 }
 
+/* One try; *ret_end as for finish(). */
+static int call_once(struct io *io, struct io_request *c, const char *words, int *ret_end)
+{
+	struct helper *h;
+	int rc = hand_out(io, &c->head, words, c->who, &h);
+
+	*ret_end = 0;
+	if (rc)
+		return rc;
+	if (!c->until)
+		c->until = now_ms() + c->head.deadline_ms;
+	rc = wait_answer(h->fd, h->kind == HELPER_PROGRAM ? c->until + PROGRAM_KILL_MS : c->until);
+	if (rc == -ETIMEDOUT)
+		return give_late(h, c->ret_late);
+	c->reads = h->reads;
+	return finish(io, h, c->answer, ret_end);
+}
+
+/* A helper that was killed before it read its request, as one that waits for the next, has done
+ * nothing: the kernel says so by ECONNRESET. */
+static bool may_ask_again(const struct io_request *c, int end, unsigned int tries)
+{
+	return (end == -ECONNRESET && tries < ASK_TRIES) ||
+	       (end == -EPIPE && c->reads && tries < READ_TRIES);
+}
+
 int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, struct out *answer,
 	    struct io_late **ret_late, struct helper_id *who)
 {
-	struct wire_request head;
+	struct io_request c = { .answer = answer, .ret_late = ret_late, .who = who };
 	char words[WIRE_REQUEST];
-	struct helper *h;
-	uint64_t until;
-	bool reads;
-	int rc = pack_request(argv, &head, words);
+	unsigned int tries = 0;
+	int rc = pack_request(argv, &c.head, words), end = 0;
+	uint64_t begun = now_ms();
 
 	if (ret_late)
 		*ret_late = NULL;
-	head.deadline_ms = deadline_ms;
-	rc = rc ? rc : hand_out(io, &head, words, who, &h);
 	if (rc)
 		return rc;
-	until = now_ms() + deadline_ms;
-	rc = wait_answer(h->fd, h->kind == HELPER_PROGRAM ? until + PROGRAM_KILL_MS : until);
-	if (rc == -ETIMEDOUT)
-		return give_late(h, ret_late);
-	reads = h->reads;
-	rc = finish(io, h, answer);
-	/* It ended itself before we noticed that it is late. */
-	return rc == -EIO && reads && now_ms() >= until ? -ETIMEDOUT : rc;
+	c.head.deadline_ms = deadline_ms;
+	for (;;) {
+		uint64_t now;
+
+		rc = call_once(io, &c, words, &end);
+		now = now_ms();
+		say_debug(SAY_HELPERS, "helper %s %s: %s after %llu ms", argv[0],
+			  argv[1] ? argv[1] : "", err_name(-rc),
+			  (unsigned long long)(now - begun));
+		if (!end)
+			return rc;
+		/* It ended itself before we noticed that it is late. */
+		if (now >= c.until)
+			return rc == -EIO && c.reads ? -ETIMEDOUT : rc;
+		if (!may_ask_again(&c, end, ++tries))
+			return rc;
+		c.head.deadline_ms = (uint32_t)(c.until - now);
+	}
 }
 
 int io_late(struct io *io, struct io_late *late, struct out *answer)
 {
 	struct helper *h = late->helper;
+	int end;
 
 	free(late);
-	return finish(io, h, answer);
+	return finish(io, h, answer, &end);
 }
 
 int io_await(const struct helper_id *who, int deadline_ms)

@@ -11,12 +11,14 @@
 
 #include "bus.h"
 #include "internal.h"
+#include "look.h"
+#include "listen.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/thread.h"
 #include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
+#include "backend/guard/guards.h"
 #include "backend/guard/rtnl.h"
 #include "backend/mdev/mdev.h"
 
@@ -132,24 +134,28 @@ static void on_host_use(struct listener *l, const struct uevent *ev)
 {
 	struct key key;
 
-	guard_want_critical(l->b, uevent_function(ev, &key) ? key.name : "");
+	host_use_changed(l->b, uevent_function(ev, &key) ? key.name : "");
 }
 
 /* Which keyboard is the only one depends on all but those that programs make (uinput). */
 static void on_input(struct listener *l, const struct uevent *ev)
 {
 	if (strncmp(ev->devpath, "/devices/virtual/", 17) != 0)
-		guard_want_critical(l->b, "");
+		host_use_changed(l->b, "");
 }
 
-/* The names of its interfaces, disks and cards are facts of a function; on a rename the action is
+/* The names of its interfaces, disks and cards are facts of a device; on a rename the action is
  * "move". A disk that an NVMe has by several paths is below no function. */
 static void on_named(struct listener *l, const struct uevent *ev)
 {
+	struct key usb;
+
 	on_host_use(l, ev);
 	if (!strcmp(ev->action, "change"))
 		return;
 	on_function(l, ev);
+	if (uevent_usb(ev, &usb))
+		touch(l, &usb);
 	l->all |= strstr(ev->devpath, "/nvme-subsystem/") != NULL;
 }
 
@@ -220,10 +226,10 @@ static int drain_uevents(struct listener *l)
 		if (rc == -ENOBUFS) {
 			atomic_fetch_add(&l->b->overflows, 1);
 			l->all = true;
-			guard_want(l->b, GUARD_CRITICAL, NULL);
-			guard_want(l->b, GUARD_HOLDERS, NULL);
+			ask_soon(l->b, ASK_CRITICAL, NULL, 0);
+			ask_soon(l->b, ASK_HOLDERS, NULL, 0);
 		}
-	} while (!rc || rc == -ENOBUFS);
+	} while ((!rc || rc == -ENOBUFS) && l->n < TOUCHED_MAX);
 	return rc == -EAGAIN ? 0 : rc;
 }
 
@@ -234,7 +240,7 @@ static void on_node(struct listener *l, const struct inotify_event *e)
 	if (e->mask & IN_Q_OVERFLOW) {
 		/* Uevents also report nodes that come and go. */
 		l->all |= l->b->uevent_fd < 0;
-		guard_want(l->b, GUARD_HOLDERS, NULL);
+		ask_soon(l->b, ASK_HOLDERS, NULL, 0);
 		l->dirs.n = 0; /* of those that are gone, nobody may have heard */
 		listen_watch_dirs(l->b, l->fds[SRC_NODES].fd, &l->dirs);
 	}
@@ -271,35 +277,22 @@ static void drain_nodes(struct listener *l)
 	l->nodes_due = now_ms() + NODES_MS;
 }
 
-/* POLLPRI stays set until the table is read again; so it works as an event. */
-static void drain_table(struct listener *l, struct pollfd *p)
-{
-	char buf[4096];
-
-	if (p->revents & POLLPRI && !lseek(p->fd, 0, SEEK_SET)) {
-		while (read(p->fd, buf, sizeof(buf)) > 0)
-			;
-		guard_want(l->b, GUARD_CRITICAL, NULL);
-	} else {
-		/* An error alone would recur at once, for ever. */
-		close(p->fd);
-		p->fd = -1;
-	}
-}
-
+/* An interface that is set up or down sends no uevent; its driver may have waited with VFs. */
 static void on_network(void *ctx, const char *function)
 {
-	const struct listener *l = ctx;
+	struct listener *l = ctx;
+	struct key key;
 
-	guard_want_critical(l->b, function);
+	network_changed(l->b, function);
+	if (function && key_make(BUS_PCI, function, &key))
+		touch(l, &key);
 }
 
 static void drain_network(struct listener *l, struct pollfd *p)
 {
 	if (rtnl_heard(p->fd, on_network, l)) {
-		guard_want(l->b, GUARD_CRITICAL, NULL);
-		close(p->fd);
-		p->fd = -1;
+		network_changed(l->b, NULL);
+		p->fd = -1; /* backend_free() closes it */
 	}
 }
 
@@ -313,11 +306,11 @@ static int drain(struct listener *l)
 		drain_nodes(l);
 	for (int i = SRC_MOUNTS; i <= SRC_SWAPS; i++)
 		if (l->fds[i].revents)
-			drain_table(l, &l->fds[i]);
+			listen_drain_table(l->b, &l->fds[i]);
 	if (l->fds[SRC_NETWORK].revents)
 		drain_network(l, &l->fds[SRC_NETWORK]);
 	if (l->fds[SRC_ENDS].revents && ends_heard(&l->b->ends))
-		guard_want(l->b, GUARD_HOLDERS, NULL);
+		ask_soon(l->b, ASK_HOLDERS, NULL, 0);
 	return rc;
 }
 
@@ -350,7 +343,7 @@ static int gather(struct listener *l, int ms)
 			return rc;
 		if (!until)
 			until = now_ms() + BURST_MS;
-		if (now_ms() >= until)
+		if (now_ms() >= until || l->n == TOUCHED_MAX) /* the rest waits in the socket */
 			break;
 		ms = QUIET_MS;
 	}
@@ -382,7 +375,7 @@ static size_t take_due(struct listener *l, struct touched due[static TOUCHED_MAX
 
 		if (!t->removed && !t->unbound &&
 		    view_saw_later(&l->b->views, &l->since, &t->key, t->heard))
-			guards_want_again(l->b, &t->key);
+			ask_changed(l->b, &t->key);
 		else if (!l->all && is_in_operation(l->b->model, t))
 			l->touched[kept++] = *t;
 		else if (!l->all || t->unbound) /* a full scan counts no unbinds */
@@ -411,9 +404,9 @@ static void look(struct listener *l)
 	if (n && !rc)
 		rc = look_at(l->b, l->due, n, PATIENCE_MS);
 	for (size_t i = 0; i < n && !all; i++)
-		guards_want_again(l->b, &l->due[i].key);
+		ask_changed(l->b, &l->due[i].key);
 	if (all)
-		guards_want_again(l->b, NULL);
+		ask_changed(l->b, NULL);
 	l->all = rc == -ENOMEM;
 	for (size_t i = 0; i < n && l->all; i++)
 		if (l->due[i].unbound)
@@ -472,26 +465,17 @@ static int listen_loop(struct listener *l)
 int backend_listen(struct backend *b, struct err *err)
 {
 	struct listener *l = malloc(sizeof(*l));
-	pthread_t guards, liveness;
 	int rc;
 
 	if (!l)
-		return fail(err, ENOMEM, "no memory to listen for events");
-	rc = pthread_create(&guards, NULL, guards_main, b);
-	if (rc) {
-		free(l);
-		return fail(err, rc, "no thread for the guards: %s", strerror(rc));
-	}
-	listener_open(l, b);
-	rc = thread_start(&liveness, liveness_main, b);
+		return fail_nomem(err);
+	rc = asker_start(b);
 	if (!rc) {
+		listener_open(l, b);
 		rc = listen_loop(l);
-		liveness_stop(b);
-		pthread_join(liveness, NULL);
+		listener_close(l);
 	}
-	guards_stop(b);
-	pthread_join(guards, NULL);
-	listener_close(l);
+	asker_stop(b);
 	free(l);
 	return rc ? fail(err, -rc, "the kernel's events cannot be heard: %s", strerror(-rc)) : 0;
 }

@@ -1,18 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Nodes that processes open, vfio's and USB's: inotify tells of all in a directory. */
+/* Nodes that processes open, vfio's and USB's, and /etc/group: inotify tells of all in a
+ * directory. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/inotify.h>
 
+#include "backend/guard/guards.h"
 #include "claim.h"
 #include "internal.h"
+#include "listen.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/group.h"
+#include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/util.h"
 
+#define GROUP_MS 2000
 #define HEARD (IN_OPEN | IN_CLOSE | IN_ATTRIB | IN_CREATE | IN_DELETE | IN_MOVE)
 
 /* Each of them, and each directory in it. */
@@ -64,8 +70,44 @@ static void watch_in(const struct backend *b, int fd, const char *dir, const cha
 	watch(b, fd, name, d);
 }
 
+void backend_follow_group(struct backend *b, void (*found)(void *ctx, gid_t gid), void *ctx)
+{
+	b->group_found = found;
+	b->group_ctx = ctx;
+}
+
+/* A helper reads it: landlock(7) allows us only the file that was there at the start, and those who
+ * change it make a new one. */
+static void find_group(struct backend *b)
+{
+	const char *const argv[] = { "group", NULL };
+	struct out answer = { 0 };
+	uint64_t gid;
+
+	if (!io_call(b->io, argv, GROUP_MS, &answer, NULL, NULL) &&
+	    !parse_u64(out_text(&answer), UINT32_MAX, &gid))
+		b->group_found(b->group_ctx, (gid_t)gid);
+	out_free(&answer);
+}
+
+static void watch_group(const struct backend *b, int fd, struct node_dirs *d)
+{
+	if (b->group_found && !d->group_wd)
+		d->group_wd = inotify_add_watch(fd, GROUP_DIR,
+						IN_MOVED_TO | IN_CLOSE_WRITE | IN_ONLYDIR) +
+			      1;
+}
+
+static void hear_group(struct node_dirs *d, const struct inotify_event *e)
+{
+	if (d->group_wd > 0 && e->wd == d->group_wd - 1 && e->len && !strcmp(e->name, GROUP_FILE))
+		d->group_changed = true;
+	d->group_changed |= d->group_wd > 0 && e->mask & IN_Q_OVERFLOW;
+}
+
 void listen_watch_dirs(const struct backend *b, int fd, struct node_dirs *d)
 {
+	watch_group(b, fd, d);
 	for (size_t i = 0; i < ARRAY_SIZE(dirs) && fd >= 0; i++) {
 		bool heard = is_watched(d, dirs[i]);
 		_closedir_ DIR *dir = heard ? NULL : sysfs_dir(&b->sys, ROOT_DEV, "%s", dirs[i]);
@@ -84,6 +126,7 @@ void listen_watch_new(const struct backend *b, int fd, struct node_dirs *d,
 {
 	const struct node_dir *in = find(d, e->wd);
 
+	hear_group(d, e);
 	if (in && e->mask & IN_CREATE && e->mask & IN_ISDIR)
 		watch_in(b, fd, in->name, e->name, d);
 }
@@ -101,7 +144,7 @@ bool listen_node(struct node_dirs *d, const struct inotify_event *e, char ret[st
 static void ask(struct backend *b, struct node_dirs *d)
 {
 	if (d->opened[0] && d->asked++ < NODES_ASKED)
-		guard_want_node(b, d->opened);
+		node_used(b, d->opened);
 }
 
 /* Asked about after its last event: an answer from before it would count. */
@@ -116,9 +159,12 @@ void node_opened_all(struct backend *b, struct node_dirs *d)
 {
 	ask(b, d);
 	if (d->asked > NODES_ASKED)
-		guard_want(b, GUARD_HOLDERS, NULL);
+		ask_soon(b, ASK_HOLDERS, NULL, 0);
 	d->opened[0] = '\0';
 	d->asked = 0;
+	if (d->group_changed)
+		find_group(b);
+	d->group_changed = false;
 }
 
 bool node_group(const char *node, int32_t *ret)

@@ -2,12 +2,14 @@
 /* What the listener listens to. */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <linux/netlink.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "backend/guard/rtnl.h"
 #include "internal.h"
+#include "listen.h"
 
 #define RECEIVE_BUFFER (8 << 20)
 
@@ -49,4 +51,19 @@ void backend_hear(struct backend *b)
 	b->ears.network = rtnl_listen(&b->sys);
 	if (b->uevent_fd < 0)
 		b->uevent_fd = listen_open();
+}
+
+/* POLLPRI stays set until the table is read again; so it works as an event. */
+void listen_drain_table(struct backend *b, struct pollfd *p)
+{
+	char buf[4096];
+
+	if (p->revents & POLLPRI && !lseek(p->fd, 0, SEEK_SET)) {
+		while (read(p->fd, buf, sizeof(buf)) > 0)
+			;
+		ask_soon(b, ASK_CRITICAL, NULL, 0);
+	} else {
+		/* An error alone would recur at once, for ever. backend_free() closes it. */
+		p->fd = -1;
+	}
 }

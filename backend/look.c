@@ -9,8 +9,11 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "look.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pool.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 
@@ -138,9 +141,12 @@ static int look_once(struct backend *b, const struct touched *v, size_t n, unsig
 
 int look_at(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms)
 {
+	uint64_t begun = now_ms();
 	int rc = -EAGAIN;
 
 	for (int i = 0; i < HUNG_MAX && rc == -EAGAIN; i++)
 		rc = look_once(b, v, n, patience_ms);
+	say_debug(SAY_LOOKS, "look at %zu devices: %s after %llu ms", n, err_name(-rc),
+		  (unsigned long long)(now_ms() - begun));
 	return rc == -EAGAIN ? -ETIMEDOUT : rc;
 }

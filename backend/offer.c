@@ -9,6 +9,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
+#include "pcidevfs/resource.h"
 #include "pcidevfs/util.h"
 
 static bool can_offer(const struct device *dev)
@@ -22,6 +23,23 @@ static int offer_expand(struct model *m, const struct request *request, struct p
 {
 	(void)m;
 	return plan_touch(plan, &request->dev, err);
+}
+
+/* A pod that asks for the other device's own name must not get this one. */
+static int name_expand(struct model *m, const struct request *request, struct plan *plan,
+		       struct err *err)
+{
+	const struct device *dev = model_find(m, &request->dev);
+	const char *owner =
+		dev && request->value[0] ? resource_owner(m, dev, request->value) : NULL;
+
+	if (owner)
+		return fail(
+			err, EBUSY,
+			"%s is the own name of %s, whose pooled is 0; choose another name for %s, or "
+			"write 1 to pooled there",
+			request->value, owner, request->dev.name);
+	return offer_expand(m, request, plan, err);
 }
 
 static struct device *edit(struct model *m, const struct request *request, struct err *err)
@@ -49,7 +67,13 @@ static int pooled_settle(struct model *m, const struct request *request, struct 
 
 	if (!dev)
 		return -ENODEV;
-	dev->intent.single = !strcmp(request->value, "0");
+	if (strcmp(request->value, "0")) {
+		dev->intent.single = false;
+		dev->intent.own[0] = '\0';
+	} else if (!dev->intent.single) {
+		dev->intent.single = true;
+		resource_give_own(m, dev);
+	}
 	return 0;
 }
 
@@ -59,7 +83,7 @@ static const struct method name_method = {
 	.rank = 90,
 	.noted = true,
 	.can = can_offer,
-	.expand = offer_expand,
+	.expand = name_expand,
 	.settle = name_settle,
 };
 

@@ -4,6 +4,8 @@
 #ifndef PCIDEVFS_BACKEND_OPS_H
 #define PCIDEVFS_BACKEND_OPS_H
 
+#include <stdbool.h>
+
 struct device;
 struct err;
 struct facts;
@@ -26,6 +28,9 @@ struct backend_ops {
 	void (*observe)(const struct sysfs *at, const struct key *dev, struct facts *f);
 	/* Adds the steps that must come before a function is taken from its driver. May be NULL. */
 	int (*let_go)(const struct device *dev, struct plan *plan, struct err *err);
+	/* Adds the steps that must come before a function goes back from a guest to its driver. May
+	 * be NULL. */
+	int (*give_back)(const struct device *dev, bool force, struct plan *plan, struct err *err);
 	/* Calls found() for device nodes, below the dev root, whose function sysfs does not tell.
 	 * Runs in a helper. Returns 0 or -errno. May be NULL. */
 	int (*nodes)(const struct sysfs *s, node_found *found, void *ctx);
@@ -34,6 +39,6 @@ struct backend_ops {
 extern const struct backend_ops *const backends[]; /* NULL-terminated */
 
 extern const struct backend_ops allocation_ops, mdev_ops, nvidia_ops, offer_ops, reset_ops, sriov_ops,
-	usb_ops, vfio_ops, vgpu_ops;
+	usb_ops, vfconf_ops, vfio_ops, vgpu_ops;
 
 #endif

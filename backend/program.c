@@ -308,7 +308,7 @@ static int open_below(const char *driver, const struct program *p, struct opened
 	return open_program(o->root, driver, p->path, &o->program, err);
 }
 
-struct search {
+struct driver_search {
 	const struct program *program;
 	struct opened *o;
 	int rc;
@@ -317,7 +317,7 @@ struct search {
 
 static bool try_daemon(void *ctx, int dir, const char *pid, const char *name)
 {
-	struct search *s = ctx;
+	struct driver_search *s = ctx;
 	char driver[32];
 
 	(void)name;
@@ -334,7 +334,7 @@ static bool try_daemon(void *ctx, int dir, const char *pid, const char *name)
 static int open_below_daemon(const struct sysfs *sys, const struct program *p, struct opened *o,
 			     struct err *err)
 {
-	struct search s = { p, o, -EOPNOTSUPP, err };
+	struct driver_search s = { p, o, -EOPNOTSUPP, err };
 
 	daemons_each(sys, CAP(SYS_ADMIN) | CAP(SYS_MODULE), try_daemon, &s);
 	return s.rc;

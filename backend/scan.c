@@ -7,6 +7,7 @@
 #include "bus.h"
 #include "claim.h"
 #include "internal.h"
+#include "look.h"
 #include "backend/gpu/types.h"
 #include "backend/gpu/world.h"
 #include "backend/pci/naming.h"
@@ -189,14 +190,15 @@ static void add_parents(struct model *m, struct batch *b)
 	batch_sort(b);
 }
 
-static bool is_known(struct model *m, const struct key *key, int group)
+/* f: as it is now, NULL: not looked at. */
+static bool is_known(struct model *m, const struct key *key, int group, const struct facts *f)
 {
 	const struct device *dev;
 	bool known;
 
 	model_lock(m);
 	dev = model_find(m, key);
-	known = dev && dev->facts.iommu_group == group;
+	known = dev && dev->facts.iommu_group == group && !(f && facts_of_other(&dev->facts, f));
 	model_unlock(m);
 	return known;
 }
@@ -214,13 +216,13 @@ static void add_peers(const struct backend *b, struct batch *batch)
 		struct key key;
 
 		if (!s.present || s.key.bus != BUS_PCI || s.facts.iommu_group < 0 ||
-		    (!s.removed && is_known(b->model, &s.key, s.facts.iommu_group)))
+		    (!s.removed && is_known(b->model, &s.key, s.facts.iommu_group, &s.facts)))
 			continue;
 		dir = sysfs_dir(&b->sys, ROOT_SYS, "kernel/iommu_groups/%d/devices",
 				s.facts.iommu_group);
 		while (dir && (e = readdir(dir)))
 			if (key_make(BUS_PCI, e->d_name, &key) &&
-			    !is_known(b->model, &key, s.facts.iommu_group))
+			    !is_known(b->model, &key, s.facts.iommu_group, NULL))
 				batch_add(batch, &key, 0, false);
 	}
 	batch_sort(batch);
@@ -302,7 +304,8 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	if (s->unknown || is_overtaken(m, batch, s))
 		return true;
 	view_tell(&b->views, batch->view, &s->key);
-	if (known && (!s->present || s->removed > known->facts.seen)) {
+	if (known && (!s->present || s->removed > known->facts.seen ||
+		      facts_of_other(&known->facts, &s->facts))) {
 		model_remove(m, &s->key);
 		known = NULL;
 	}
@@ -320,7 +323,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);
-	*ret_new |= !facts.serial_known;
+	*ret_new |= !facts.serial_known || (facts.iommu_group >= 0 && facts.reserved <= RESERVED_ODD);
 	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && bus->plugged) ||
 		   (known && known->facts.class_code != facts.class_code);
 	dev->facts = facts;
@@ -333,8 +336,7 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	return true;
 }
 
-/* The vGPU types of a card are told by all of its VFs. Nobody sees one published without the
- * other. */
+/* All VFs of a card tell its vGPU types. Nobody sees one published without the other. */
 static void publish(struct model *m, const struct batch *batch)
 {
 	static void (*const passes[])(struct model *, struct device *,
@@ -405,11 +407,13 @@ static int commit(struct backend *b, struct batch *batch, bool all)
 	publish(b->model, batch);
 	model_unlock(b->model);
 	naming_end(&nm);
-	if (new)
-		serials_want(b);
+	if (new) {
+		ask_soon(b, ASK_SERIAL, NULL, 0);
+		ask_soon(b, ASK_RESERVED, NULL, 0);
+	}
 	for (size_t i = 0; i < batch->n; i++)
 		if (batch->v[i].other)
-			guard_want(b, GUARD_CRITICAL, &batch->v[i].key);
+			ask_soon(b, ASK_CRITICAL, &batch->v[i].key, 0);
 	return fits ? 0 : -ENOSPC;
 }
 
@@ -476,23 +480,15 @@ static int list_bus(const struct backend *b, enum bus bus, struct batch *batch)
 	return -errno;
 }
 
-static int list_all(const struct backend *b, struct batch *batch)
-{
-	int rc = 0;
-
-	for (enum bus bus = 0; bus < BUS_COUNT && !rc; bus++)
-		if (b->buses[bus])
-			rc = list_bus(b, bus, batch);
-	return rc;
-}
-
 int scan_all(struct backend *b, struct view *view, unsigned int patience_ms)
 {
 	struct batch batch;
-	int rc;
+	int rc = 0;
 
 	batch_begin(b, &batch, view, patience_ms);
-	rc = list_all(b, &batch);
+	for (enum bus bus = 0; bus < BUS_COUNT && !rc; bus++)
+		if (b->buses[bus])
+			rc = list_bus(b, bus, &batch);
 	rc = rc ? rc : scan(b, &batch, true);
 	batch_end(b, &batch);
 	return rc;

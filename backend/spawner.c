@@ -19,7 +19,7 @@
 #include "wire.h"
 
 /* The capabilities of a kind of helper, and the groups of calls that it may use. */
-static const struct kind {
+static const struct helper_rights {
 	uint64_t caps;
 	unsigned int calls;
 } kinds[HELPER_KINDS] = {
@@ -36,6 +36,9 @@ static const struct kind {
 	[HELPER_PROGRAM] = { CAP(SYS_CHROOT) | CAP(SYS_PTRACE) | CAP(SYS_MODULE) | CAP(MKNOD) |
 				     CAP(SYS_ADMIN),
 			     DENY_EXEC | DENY_FORK | DENY_SIGNAL | DENY_MODULE | DENY_CHROOT },
+	[HELPER_STATE] = { 0 },
+	/* Its socket was opened before, in the network namespace of process 1. */
+	[HELPER_VFCONF] = { CAP(NET_ADMIN) },
 };
 
 /* Calls that no helper uses; each helper's filter adds more. */
@@ -53,7 +56,7 @@ uint64_t backend_spawner_caps(void)
 /* In the helper. It runs with less than it should rather than with more than it may. */
 static uint64_t enter(enum helper_kind kind)
 {
-	const struct kind *k = &kinds[kind];
+	const struct helper_rights *k = &kinds[kind];
 	uint64_t lacks = confine_lacks(k->caps);
 
 	if (confine_caps(k->caps, k->caps, NULL))
@@ -75,16 +78,36 @@ become_helper(enum helper_kind kind, int sock, const struct roots *roots,
 	_exit(helper_run(kind, STDIN_FILENO, roots, family, enter));
 }
 
+/* A helper leads a session of its own until it ends. */
+bool helpers_fit(struct helpers *h)
+{
+	size_t n = 0;
+
+	if (h->n < HELPERS_MAX)
+		return true;
+	for (size_t i = 0; i < h->n; i++)
+		if (getsid(h->pids[i]) == h->pids[i])
+			h->pids[n++] = h->pids[i];
+	h->n = n;
+	return n < HELPERS_MAX;
+}
+
 /* On failure the caller reads the end of the socket. */
-static int serve_one(const struct roots *roots, const struct hold_asker *family)
+static int serve_one(const struct roots *roots, const struct hold_asker *family, struct helpers *h)
 {
 	struct wire_spawn what;
 	int sock, rc = fdmsg_recv(STDIN_FILENO, &what, sizeof(what), &sock, 1);
+	pid_t pid;
 
 	if (rc)
 		return rc;
-	if (what.magic == WIRE_SPAWN && what.kind < HELPER_KINDS && !fork())
-		become_helper(what.kind, sock, roots, family);
+	if (what.magic == WIRE_SPAWN && what.kind < HELPER_KINDS && helpers_fit(h)) {
+		pid = fork();
+		if (!pid)
+			become_helper(what.kind, sock, roots, family);
+		if (pid > 0)
+			h->pids[h->n++] = pid;
+	}
 	close(sock);
 	return 0;
 }
@@ -103,14 +126,15 @@ int backend_spawner(int argc, char **argv)
 {
 	/* The parent sees to it that we end with it. */
 	const struct hold_asker family = { .holder = getppid(), .spawner = getpid() };
+	struct helpers helpers = { .n = 0 };
 	struct roots roots = { 0 };
 	sigset_t none;
 	int rc;
 
-	if (argc != 6)
+	if (argc != 7)
 		return 2;
 	prctl(PR_SET_NAME, "pcidevfs-spawn");
-	roots = (struct roots){ argv[2], argv[3], argv[4], argv[5] };
+	roots = (struct roots){ argv[2], argv[3], argv[4], argv[5], .state = argv[6] };
 	/* Nobody reaps helpers: those who wait for one use its pid. */
 	signal(SIGCHLD, SIG_IGN);
 	signal(SIGPIPE, SIG_IGN);
@@ -123,7 +147,7 @@ int backend_spawner(int argc, char **argv)
 		return 1;
 	confine_calls(NEVER, NULL);
 	do
-		rc = serve_one(&roots, &family);
+		rc = serve_one(&roots, &family, &helpers);
 	while (!rc || rc == -EPROTO);
 	return rc == -EPIPE ? 0 : 1;
 }
@@ -133,7 +157,8 @@ become_spawner(const struct roots *roots, int sock, pid_t parent)
 {
 	char *argv[] = { (char *)"pcidevfs-spawner", (char *)SPAWNER_ARG, (char *)roots->sysfs,
 			 (char *)roots->dev,	     (char *)roots->proc,
-			 (char *)(roots->driver ? roots->driver : ""), NULL };
+			 (char *)(roots->driver ? roots->driver : ""),
+			 (char *)(roots->state ? roots->state : ""), NULL };
 
 	prctl(PR_SET_NAME, "pcidevfs-spawn");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

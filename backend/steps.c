@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Shared by all steps: the write by a helper, failures that any step can have, what an undo must
- * ask first, and the change of a node's owner. */
+/* Shared by all steps: the write by a helper, failures that any step can have, and the change of a
+ * node's owner. */
 #include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
@@ -8,11 +8,10 @@
 
 #include "bus.h"
 #include "internal.h"
+#include "steps.h"
 #include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
-#include "pcidevfs/model.h"
-#include "pcidevfs/plan.h"
 
 int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
 	       struct step *step)
@@ -35,20 +34,6 @@ int step_trouble(struct backend *b, const char *op, const struct key *dev, int r
 	if (!bus_shows(b, dev))
 		return fail(err, ENODEV, "%s is gone", name);
 	return 0;
-}
-
-int step_refuse_undo(struct backend *b, const struct step *step,
-		     int (*refuse)(struct model *m, const struct step *step, struct err *err),
-		     struct err *err)
-{
-	int rc = backend_guard(b, &step->dev, 1, err);
-
-	if (rc)
-		return rc;
-	model_lock(b->model);
-	rc = refuse(b->model, step, err);
-	model_unlock(b->model);
-	return rc;
 }
 
 int node_own(int dir, const char *path, int flags, const char *name, struct node_owner to,

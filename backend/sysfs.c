@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "pcidevfs/err.h"
@@ -157,6 +158,14 @@ bool sysfs_exists(const struct sysfs *s, enum root root, const char *fmt, ...)
 	return !MAKE_PATH(path, fmt) && !faccessat(s->fd[root], path, F_OK, 0);
 }
 
+uint64_t sysfs_inode(const struct sysfs *s, const char *fmt, ...)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return MAKE_PATH(path, fmt) || fstatat(s->fd[ROOT_SYS], path, &st, 0) ? 0 : st.st_ino;
+}
+
 DIR *sysfs_dir(const struct sysfs *s, enum root root, const char *fmt, ...)
 {
 	char path[PATH_MAX];
@@ -188,8 +197,8 @@ int sysfs_write(const struct sysfs *s, enum root root, const char *text, const c
 
 	if (rc)
 		return rc;
-	/* No O_CREAT, no O_TRUNC: the attribute must exist. */
-	_close_ int fd = openat(s->fd[root], path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+	/* No O_CREAT, no O_TRUNC: the attribute must exist, and is no link. */
+	_close_ int fd = openat(s->fd[root], path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW);
 	if (fd < 0)
 		return -errno;
 	/* EINTR is not retried: the kernel may have acted. The helper takes no signals. */

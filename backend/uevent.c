@@ -65,13 +65,11 @@ bool uevent_trusted(const struct sockaddr_nl *from, const struct ucred *cred)
 	       (!cred || cred->uid == 0);
 }
 
-bool uevent_function(const struct uevent *ev, struct key *ret)
+/* The last device of that bus on the way. */
+static bool last_on_path(const char *p, enum bus bus, struct key *ret)
 {
-	const char *p = ev->devpath;
 	bool found = false;
 
-	if (key_make(BUS_PCI, ev->slot, ret))
-		return true;
 	while (*p) {
 		char name[KEY_NAME];
 		size_t n;
@@ -81,11 +79,21 @@ bool uevent_function(const struct uevent *ev, struct key *ret)
 		if (n && n < sizeof(name)) {
 			memcpy(name, p, n);
 			name[n] = '\0';
-			found |= key_make(BUS_PCI, name, ret);
+			found |= key_make(bus, name, ret);
 		}
 		p += n;
 	}
 	return found;
+}
+
+bool uevent_function(const struct uevent *ev, struct key *ret)
+{
+	return key_make(BUS_PCI, ev->slot, ret) || last_on_path(ev->devpath, BUS_PCI, ret);
+}
+
+bool uevent_usb(const struct uevent *ev, struct key *ret)
+{
+	return last_on_path(ev->devpath, BUS_USB, ret);
 }
 
 bool uevent_removes(const struct uevent *ev, const char *name)

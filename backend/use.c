@@ -29,7 +29,7 @@ int refuse_needed(const struct device *dev, bool force, struct err *err)
 	return fail(
 		err, EPERM,
 		"the host needs %s: %s; it stays with the host unless ctl has a line \"force %s\"",
-		dev->key.name, dev->facts.critical, key_id(&dev->key, id));
+		key_id(&dev->key, id), dev->facts.critical, key_id(&dev->key, id));
 }
 
 #define UNSURE "unsure "
@@ -113,31 +113,49 @@ int refuse_holder(const char *before, const struct device *dev, struct err *err)
 			: "end that pod first");
 }
 
-/* The driver lets go only when all mediated devices are closed, and removes them. */
+/* The driver lets go only when all mediated devices are closed, and removes them. That of a VF has no
+ * directory of its own. */
 static int refuse_shared(const char *before, const struct device *dev, struct err *err)
 {
 	const struct facts *f = &dev->facts;
 	const char *name = dev->key.name;
 
+	if (f->mdevs && dev->caps & CAP_VF)
+		return fail(err, EBUSY,
+			    "%s%s is the parent of mediated device %s; write none to its profile",
+			    before, name, f->mdev);
 	if (f->mdevs > 1)
-		return fail(
-			err, EBUSY,
-			"%s%s is the parent of mediated device %s and %u more; remove those first",
-			before, name, f->mdev, f->mdevs - 1u);
+		return fail(err, EBUSY,
+			    "%s%s is the parent of mediated device %s and %u more; write none to "
+			    "profile in mdevs/%s and the others",
+			    before, name, f->mdev, f->mdevs - 1u, f->mdev);
 	if (f->mdevs)
 		return fail(err, EBUSY,
-			    "%s%s is the parent of mediated device %s; remove that first", before,
-			    name, f->mdev);
+			    "%s%s is the parent of mediated device %s; write none to profile in "
+			    "mdevs/%s",
+			    before, name, f->mdev, f->mdev);
 	if (f->profile_id[0])
 		return fail(err, EBUSY, "%s%s is a vGPU, %s; write none to its profile first",
 			    before, name, f->profile);
 	return 0;
 }
 
+/* The kernel would take the interface from whoever is there, without asking. */
+static int refuse_elsewhere(const char *before, const struct device *dev, struct err *err)
+{
+	if (!dev->facts.net_elsewhere || dev->facts.use != USE_HOST)
+		return 0;
+	return fail(err, EBUSY,
+		    "%s%s: its interface is in another network namespace, such as a container's; end "
+		    "that container, or move the interface back, and write again",
+		    before, dev->key.name);
+}
+
 int refuse_used(const char *before, const struct device *dev, struct err *err)
 {
 	int rc = refuse_holder(before, dev, err);
 
+	rc = rc ? rc : refuse_elsewhere(before, dev, err);
 	return rc ? rc : refuse_shared(before, dev, err);
 }
 
@@ -185,7 +203,7 @@ int refuse_step(struct model *m, const struct step *step, struct err *err)
 {
 	const struct device *dev = model_find(m, &step->dev);
 
-	return dev ? refuse_taken_away(dev, step->force, err) : 0;
+	return dev ? refuse_taken_away(dev, step->force || is_forced(m, dev), err) : 0;
 }
 
 int refuse_step_held(struct model *m, const struct step *step, struct err *err)

@@ -22,6 +22,14 @@ bool use_text(const struct device *dev, char buf[static USER_TEXT]);
 int refuse_doubt(const char *before, const struct device *dev, struct err *err);
 /* -EPERM: the host needs it, and force is not set. */
 int refuse_needed(const struct device *dev, bool force, struct err *err);
+/* The same for a claim: what was forced once, restore may take for the same causes again. */
+int refuse_needed_claim(struct model *m, const struct device *dev, const struct request *request,
+			struct err *err);
+/* Was its claim forced, for all the causes that there are now? */
+bool is_forced(struct model *m, const struct device *dev);
+/* Before the first step of a claim: notes in its record, of an edit, why the host needs the device
+ * that it takes by force. */
+void note_forced(struct model *m, struct device *edit, const struct request *request);
 /* -EBUSY: a process has it open. */
 int refuse_open(const struct device *dev, struct err *err);
 /* -EBUSY: a process has it open, or a pod has it. */

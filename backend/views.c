@@ -11,7 +11,6 @@ void view_begin(struct views *views, struct view *view)
 	pthread_mutex_lock(&views->lock);
 	*view = (struct view){ 0 };
 	view->number = ++views->last;
-	view->began_us = now_us();
 	view->next = views->open;
 	views->open = view;
 	pthread_mutex_unlock(&views->lock);

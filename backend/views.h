@@ -20,7 +20,6 @@ struct newer {
 struct view {
 	struct view *next;
 	uint64_t number;
-	uint64_t began_us;
 	struct newer *newer; /* lock; seen by looks that began later and ended first */
 	size_t n, cap;
 	uint64_t all_newer; /* lock; number of the last such look that saw all devices */

@@ -2,6 +2,7 @@
 #include "wire.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/socket.h>
 
 #include "pcidevfs/util.h"
@@ -10,6 +11,8 @@ static void sent(struct iovec *part, size_t *n)
 {
 	size_t here = *n < part->iov_len ? *n : part->iov_len;
 
+	if (!here) /* a part without bytes may be nowhere */
+		return;
 	part->iov_base = (char *)part->iov_base + here;
 	part->iov_len -= here;
 	*n -= here;
@@ -49,4 +52,25 @@ int wire_receive(int fd, void *data, size_t size)
 		size -= (size_t)n;
 	}
 	return 0;
+}
+
+/* The caller needs only the kind of helper, and whether the request changes anything. */
+int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads)
+{
+	static const struct {
+		const char *name;
+		enum helper_kind kind;
+		bool reads;
+	} rows[] = {
+#define REQUEST(name, words, kind, reads, ...) { #name, HELPER_##kind, reads },
+#include "requests.def"
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		if (!strcmp(name, rows[i].name)) {
+			*ret_kind = rows[i].kind;
+			*ret_reads = rows[i].reads;
+			return 0;
+		}
+	return -ENOSYS;
 }

@@ -33,6 +33,8 @@ enum helper_kind {
 	HELPER_CRITICAL, /* what process 1 has mounted, and its network */
 	HELPER_MODULE,	 /* loads modules */
 	HELPER_PROGRAM,	 /* runs a program of the vendor's driver; program.h */
+	HELPER_STATE,	 /* writes the state file, where landlock(7) keeps the daemon out */
+	HELPER_VFCONF,	 /* settings of VFs, in the network of process 1 */
 	HELPER_KINDS
 };
 
@@ -63,14 +65,24 @@ struct wire_answer {
 int wire_send(int fd, const void *head, size_t head_size, const void *body, size_t size);
 int wire_receive(int fd, void *data, size_t size);
 
-/* helper.c: the kind that a request needs, and whether it only reads, so that its helper may be
- * killed. -ENOSYS: there is no such request. */
+/* Of a row of requests.def the kind that it needs, and whether it only reads, so that its helper
+ * may be killed. -ENOSYS: there is no such request. */
 int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads);
 /* Says hello and serves requests of its kind from sock until that ends; returns an exit code.
  * family: its parent, the spawner, and that one's. enter (may be NULL) is called once the roots are
  * open; it drops the rights that the kind does not need, and returns those it lacks. */
 int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
 	       const struct hold_asker *family, uint64_t (*enter)(enum helper_kind kind));
+
+/* spawner.c: those that were started. Each of 4096 functions may keep one in the kernel while all
+ * others are at work. */
+#define HELPERS_MAX (4096 + 512)
+struct helpers {
+	pid_t pids[HELPERS_MAX];
+	size_t n;
+};
+/* Drops those that have ended, if need be. False: there is no place for another one. */
+bool helpers_fit(struct helpers *h);
 
 /* io.c: when a process was started, by the kernel's clock; 0: it is gone. */
 uint64_t process_started(pid_t pid);

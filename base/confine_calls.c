@@ -46,7 +46,7 @@ enum how {
 	ABSENT,	 /* ENOSYS: libc does without */
 };
 
-static const struct call {
+static const struct call_rule {
 	int nr;
 	unsigned int deny;
 	enum how how;
@@ -149,12 +149,12 @@ static const struct call {
 
 enum { HEAD = 5, ROW_MAX = 5 };
 
-struct program {
+struct call_filter {
 	struct sock_filter code[HEAD + ROW_MAX * ARRAY_SIZE(calls) + 1];
 	unsigned short n;
 };
 
-static void add(struct program *p, struct sock_filter insn)
+static void add(struct call_filter *p, struct sock_filter insn)
 {
 	p->code[p->n++] = insn;
 }
@@ -168,7 +168,7 @@ static void add(struct program *p, struct sock_filter insn)
 	(struct sock_filter) BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | (code))
 
 /* Tests the argument's lower half, which comes first in memory: the kernel uses no more of it. */
-static void add_looked_at(struct program *p, const struct call *c)
+static void add_looked_at(struct call_filter *p, const struct call_rule *c)
 {
 	bool equal = c->how != WITHOUT;
 
@@ -180,7 +180,7 @@ static void add_looked_at(struct program *p, const struct call *c)
 	add(p, LOAD(nr));
 }
 
-static void add_call(struct program *p, const struct call *c)
+static void add_call(struct call_filter *p, const struct call_rule *c)
 {
 	if (c->how != ALWAYS && c->how != ABSENT) {
 		add_looked_at(p, c);
@@ -190,7 +190,7 @@ static void add_call(struct program *p, const struct call *c)
 	add(p, REFUSE(c->how == ABSENT ? ENOSYS : EPERM));
 }
 
-static void build(struct program *p, unsigned int deny)
+static void build(struct call_filter *p, unsigned int deny)
 {
 	p->n = 0;
 	add(p, LOAD(arch));
@@ -208,7 +208,7 @@ int confine_calls(unsigned int deny, struct err *err)
 {
 	/* Without SPEC_ALLOW kernels before 5.16 slow the whole process down. */
 	const unsigned int flags = SECCOMP_FILTER_FLAG_TSYNC | SECCOMP_FILTER_FLAG_SPEC_ALLOW;
-	struct program p;
+	struct call_filter p;
 	struct sock_fprog prog = { .filter = p.code };
 
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))

@@ -10,14 +10,6 @@
 /* Length before STR_FIT(): three of the longest names. */
 #define SENTENCE_MAX (3 * ERR_TEXT)
 
-/* Text of a device or of a user's file must not move the terminal's cursor. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
-}
-
 int fail(struct err *err, int code, const char *fmt, ...)
 {
 	char text[SENTENCE_MAX]; /* a buffer of its own: err->text may be an argument */
@@ -28,12 +20,17 @@ int fail(struct err *err, int code, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	make_printable(text);
+	str_clean(text);
 	err->code = code;
 	STR_FIT(err->text, text);
 	err->line = 0;
 	err->passing = err->idle = false;
 	return -code;
+}
+
+int fail_nomem(struct err *err)
+{
+	return fail(err, ENOMEM, "no memory");
 }
 
 int fail_wrap(struct err *err, const char *fmt, ...)
@@ -46,7 +43,7 @@ int fail_wrap(struct err *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(context, sizeof(context), fmt, ap);
 	va_end(ap);
-	make_printable(context);
+	str_clean(context);
 	snprintf(whole, sizeof(whole), "%s: %s", context, err->text);
 	STR_FIT(err->text, whole);
 	return -err->code;

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
@@ -52,4 +53,14 @@ int lockfile_take(int dirfd, const char *name, struct err *err)
 			return steal_fd(&fd);
 	}
 	return fail(err, EWOULDBLOCK, "%s is removed each time it is created", name);
+}
+
+int lockfile_await(int dirfd, const char *name, unsigned int ms, struct err *err)
+{
+	uint64_t until = now_ms() + ms;
+	int fd;
+
+	while ((fd = lockfile_take(dirfd, name, err)) == -EWOULDBLOCK && now_ms() < until)
+		usleep(1000);
+	return fd;
 }

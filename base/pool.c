@@ -12,10 +12,10 @@
 
 #define IDLE_MS 5000
 
-struct job {
+struct pool_job {
 	void (*run)(void *ctx);
 	void *ctx;
-	struct job *next;
+	struct pool_job *next;
 };
 
 /* All guarded by lock. */
@@ -23,7 +23,7 @@ struct pool {
 	pthread_mutex_t lock;
 	pthread_cond_t work; /* a job came, or stop was set */
 	pthread_cond_t ended;
-	struct job *first, **last;
+	struct pool_job *first, **last;
 	unsigned int max, threads, idle, waiting; /* waiting: jobs in the list */
 	unsigned int blocked;
 	bool stop;
@@ -32,10 +32,10 @@ struct pool {
 };
 
 /* Waits for a job, with the lock held. Returns NULL if this thread must end. */
-static struct job *next_job(struct pool *p)
+static struct pool_job *next_job(struct pool *p)
 {
 	struct timespec until = in_ms(IDLE_MS);
-	struct job *job;
+	struct pool_job *job;
 	int r = 0;
 
 	p->idle++;
@@ -66,7 +66,7 @@ static void note(struct pool *p, uint64_t job)
 static void *worker(void *ctx)
 {
 	struct pool *p = ctx;
-	struct job *job;
+	struct pool_job *job;
 
 	pthread_mutex_lock(&p->lock);
 	while ((job = next_job(p))) {
@@ -98,7 +98,7 @@ int pool_new(unsigned int max, struct pool **ret, struct err *err)
 	struct pool *p = calloc(1, sizeof(*p));
 
 	if (!p)
-		return fail(err, ENOMEM, "no memory for the executors");
+		return fail_nomem(err);
 	p->max = max ? max : 1;
 	p->last = &p->first;
 	pthread_mutex_init(&p->lock, NULL);
@@ -111,6 +111,15 @@ int pool_new(unsigned int max, struct pool **ret, struct err *err)
 void pool_watch(struct pool *p, _Atomic uint64_t *in_hand)
 {
 	p->in_hand = in_hand;
+}
+
+void pool_goes_on(struct pool *p)
+{
+	uint64_t job = p->in_hand ? atomic_load(p->in_hand) : 0;
+
+	/* It may end just now. */
+	if (job)
+		atomic_compare_exchange_strong(p->in_hand, &job, job + (UINT64_C(1) << 32));
 }
 
 bool pool_end(struct pool *p)
@@ -146,12 +155,12 @@ void pool_blocked(struct pool *p, bool blocked)
 
 static int submit(struct pool *p, void (*run)(void *ctx), void *ctx, bool queue)
 {
-	struct job *job = malloc(sizeof(*job));
+	struct pool_job *job = malloc(sizeof(*job));
 	int r = 0;
 
 	if (!job)
 		return -ENOMEM;
-	*job = (struct job){ .run = run, .ctx = ctx };
+	*job = (struct pool_job){ .run = run, .ctx = ctx };
 	pthread_mutex_lock(&p->lock);
 	if (p->stop)
 		r = -ESHUTDOWN;

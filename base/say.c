@@ -9,9 +9,12 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include "pcidevfs/util.h"
 
 #define TEXT_MAX 2048
 #define STREAM_VARIABLE "JOURNAL_STREAM"
@@ -80,9 +83,7 @@ static void put_line(enum say_level level, const char *fmt, va_list ap)
 	int n;
 
 	vsnprintf(text, sizeof(text), fmt, ap);
-	for (char *c = text; *c; c++)
-		if (iscntrl((unsigned char)*c))
-			*c = '?';
+	str_clean(text);
 	if (say_journals()) /* which has the program's name by itself */
 		snprintf(prefix, sizeof(prefix), "<%d>", (int)level);
 	else
@@ -110,5 +111,41 @@ void say(const char *fmt, ...)
 
 	va_start(ap, fmt);
 	put_line(SAY_NOTICE, fmt, ap);
+	va_end(ap);
+}
+
+/* One bit for each area, and one that says that the environment was read: it does not change. */
+static unsigned int debug_areas(void)
+{
+	static const char *const names[SAY_AREAS] = {
+		[SAY_REQUESTS] = "requests",
+		[SAY_STEPS] = "steps",
+		[SAY_HELPERS] = "helpers",
+		[SAY_LOOKS] = "looks",
+	};
+	static _Atomic unsigned int known;
+	unsigned int areas = known;
+	const char *at = areas ? NULL : getenv("PCIDEVFS_DEBUG");
+
+	if (areas)
+		return areas;
+	for (size_t len; at && *at; at += len + (at[len] == ',')) {
+		len = strcspn(at, ",");
+		for (size_t i = 0; i < SAY_AREAS; i++)
+			if (strlen(names[i]) == len && !strncmp(at, names[i], len))
+				areas |= 1u << i;
+	}
+	known = areas |= 1u << SAY_AREAS;
+	return areas;
+}
+
+void say_debug(enum say_area area, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!(debug_areas() & 1u << area))
+		return;
+	va_start(ap, fmt);
+	put_line(SAY_DEBUG, fmt, ap);
 	va_end(ap);
 }

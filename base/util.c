@@ -64,7 +64,30 @@ void out_printf(struct out *o, const char *fmt, ...)
 		o->data[o->len] = '\0';
 }
 
-/* The length of a UTF-8 character; 0: invalid, or a control character (below U+00A0). */
+/* Characters of which nothing is seen, or that turn or cut the text around them: what Unicode calls
+ * default ignorable, the ends of lines and paragraphs, notes between lines, and what is not a
+ * character. */
+static bool is_unseen(const unsigned char *p, size_t len)
+{
+	static const uint32_t ranges[][2] = {
+		{ 0xad, 0xad },	      { 0x34f, 0x34f },	      { 0x61c, 0x61c },
+		{ 0x115f, 0x1160 },   { 0x17b4, 0x17b5 },     { 0x180b, 0x180f },
+		{ 0x200b, 0x200f },   { 0x2028, 0x202f },     { 0x2060, 0x206f },
+		{ 0x3164, 0x3164 },   { 0xfe00, 0xfe0f },     { 0xfeff, 0xfeff },
+		{ 0xffa0, 0xffa0 },   { 0xfff0, 0xfffb },     { 0xfffe, 0xffff },
+		{ 0x1bca0, 0x1bca3 }, { 0x1d173, 0x1d17a },   { 0xe0000, 0xe0fff },
+	};
+	uint32_t c = *p & (0x7f >> len);
+	size_t i = 0;
+
+	while (--len)
+		c = c << 6 | (*++p & 0x3f);
+	while (i < ARRAY_SIZE(ranges) && c > ranges[i][1])
+		i++;
+	return i < ARRAY_SIZE(ranges) && c >= ranges[i][0];
+}
+
+/* The length of a UTF-8 character; 0: invalid, a control character (below U+00A0), or unseen. */
 static size_t char_len(const char *at)
 {
 	static const struct {
@@ -91,7 +114,7 @@ static size_t char_len(const char *at)
 	while (++len < rows[row].len)
 		if ((p[len] & 0xc0) != 0x80)
 			return 0;
-	return len;
+	return is_unseen(p, len) ? 0 : len;
 }
 
 static bool plain(const char *value, size_t size)
@@ -123,6 +146,21 @@ void out_label(struct out *o, const char *name, const char *value)
 		}
 	}
 	out_put(o, "\"", 1);
+}
+
+size_t str_clean_len(const char *text, size_t size)
+{
+	size_t at = 0, len;
+
+	while (at < size && (len = char_len(text + at)))
+		at += len;
+	return at;
+}
+
+void str_clean(char *text)
+{
+	while (*(text += str_clean_len(text, SIZE_MAX)))
+		*text = '?';
 }
 
 void out_pair(struct out *o, const char *key, const char *value)
@@ -265,6 +303,21 @@ bool same_pod(const char *allocated, const char *other)
 	return !strncmp(allocated, other, (size_t)(end + 1 - allocated));
 }
 
+static bool is_amid_letter(char c)
+{
+	return ((unsigned char)c & 0xc0) == 0x80;
+}
+
+/* At most n bytes of a longer text: a letter is whole or gone. What is no UTF-8 is cut anywhere. */
+static size_t whole(const char *text, size_t n)
+{
+	size_t less = n;
+
+	while (less && n - less < 3 && is_amid_letter(text[less]))
+		less--;
+	return is_amid_letter(text[less]) ? n : less;
+}
+
 bool str_copy(char *dst, size_t size, const char *src)
 {
 	size_t n = strnlen(src, size);
@@ -273,7 +326,7 @@ bool str_copy(char *dst, size_t size, const char *src)
 	if (!size)
 		return false;
 	if (!fits)
-		n = size - 1;
+		n = whole(src, size - 1);
 	memmove(dst, src, n);
 	dst[n] = '\0';
 	return fits;
@@ -294,11 +347,6 @@ static size_t longest_word(char *text, char **ret)
 		p += n;
 	}
 	return longest;
-}
-
-static bool is_amid_letter(char c)
-{
-	return ((unsigned char)c & 0xc0) == 0x80;
 }
 
 /* Shortens a word to about `keep` bytes, dots included. */
@@ -326,7 +374,7 @@ void str_fit(char *text, size_t size)
 
 		n = longest_word(text, &word);
 		if (n < WORD_LEAST) {
-			text[size - 1] = '\0';
+			text[whole(text, size - 1)] = '\0';
 			return;
 		}
 		/* At most half of it at once, so that other words take their share. */

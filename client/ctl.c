@@ -66,7 +66,7 @@ static int ctl_open(struct ctl *c, struct err *err)
 	return c->fd < 0 ? fail(err, of_no_tree(errno), "%s: %s", path, strerror(errno)) : 0;
 }
 
-int ctl_commit(struct ctl *c, const char *lines, struct err *err)
+static int commit_once(struct ctl *c, const char *lines, struct err *err)
 {
 	struct out text = { 0 };
 	char answers[4096];
@@ -89,4 +89,14 @@ int ctl_commit(struct ctl *c, const char *lines, struct err *err)
 	answers[n > 0 ? n : 0] = '\0';
 	ctl_close(c); /* and drops what the tree may keep for it */
 	return verdict(c->tree, answers, code, err);
+}
+
+int ctl_commit(struct ctl *c, const char *lines, struct err *err)
+{
+	int r = commit_once(c, lines, err);
+
+	if (r != -ECONNRESET)
+		return r;
+	*err = (struct err){ 0 };
+	return commit_once(c, lines, err);
 }

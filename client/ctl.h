@@ -11,9 +11,10 @@ struct ctl {
 	int fd;		  /* -1 at first and when closed */
 };
 
-/* Commits the lines ("0000:05:00.0/claim alice\n"...), all or none. Waits as long as the tree does.
- * Returns 0 or -errno with the tree's own sentence. -ENOTCONN: the tree is not there, or ended
- * before it answered; the lines may have been committed. */
+/* Commits the lines ("0000:05:00.0/claim alice\n"...), all or none, in one write(2); once more if
+ * the daemon was restarted before it began. Waits as long as the tree does. Returns 0 or -errno
+ * with the tree's own sentence. -ENOTCONN: the tree is not there, or ended before it answered; the
+ * lines may have been committed. */
 int ctl_commit(struct ctl *c, const char *lines, struct err *err);
 void ctl_close(struct ctl *c);
 

@@ -9,7 +9,7 @@
 
 #include "pcidevfs/err.h"
 
-struct reader {
+struct yaml_reader {
 	yaml_parser_t parser;
 	size_t nodes;
 	struct err *err;
@@ -26,12 +26,12 @@ void yml_free(struct yaml *y)
 	}
 }
 
-static int refuse(struct reader *r, const yaml_event_t *e, const char *why)
+static int refuse(struct yaml_reader *r, const yaml_event_t *e, const char *why)
 {
 	return fail(r->err, EINVAL, "line %zu: %s", e->start_mark.line + 1, why);
 }
 
-static int next_event(struct reader *r, yaml_event_t *e)
+static int next_event(struct yaml_reader *r, yaml_event_t *e)
 {
 	const yaml_parser_t *p = &r->parser;
 
@@ -43,7 +43,7 @@ static int next_event(struct reader *r, yaml_event_t *e)
 		    p->problem ? p->problem : "unreadable");
 }
 
-static int new_node(struct reader *r, const yaml_event_t *e, struct yaml **ret)
+static int new_node(struct yaml_reader *r, const yaml_event_t *e, struct yaml **ret)
 {
 	if (++r->nodes > YAML_NODES_MAX)
 		return fail(r->err, E2BIG, "line %zu: it has more than %d values",
@@ -56,7 +56,7 @@ static int new_node(struct reader *r, const yaml_event_t *e, struct yaml **ret)
 }
 
 /* The text of a scalar; NUL inside would hide the rest. */
-static int take_text(struct reader *r, const yaml_event_t *e, char **ret)
+static int take_text(struct yaml_reader *r, const yaml_event_t *e, char **ret)
 {
 	const char *value = (const char *)e->data.scalar.value;
 	size_t n = e->data.scalar.length;
@@ -67,7 +67,7 @@ static int take_text(struct reader *r, const yaml_event_t *e, char **ret)
 	return *ret ? 0 : fail(r->err, ENOMEM, "no memory");
 }
 
-static int read_node(struct reader *r, const yaml_event_t *e, int depth, struct yaml **ret);
+static int read_node(struct yaml_reader *r, const yaml_event_t *e, int depth, struct yaml **ret);
 
 static bool has_anchor(const yaml_event_t *e)
 {
@@ -84,7 +84,8 @@ static bool has_anchor(const yaml_event_t *e)
 }
 
 /* Reads the value behind a key, or an item. */
-static int read_item(struct reader *r, int depth, char *key, struct yaml *in, struct yaml **last)
+static int read_item(struct yaml_reader *r, int depth, char *key, struct yaml *in,
+		     struct yaml **last)
 {
 	struct yaml *item = NULL;
 	yaml_event_t e;
@@ -116,7 +117,7 @@ static int read_item(struct reader *r, int depth, char *key, struct yaml *in, st
 	return rc;
 }
 
-static int read_map(struct reader *r, int depth, struct yaml *map)
+static int read_map(struct yaml_reader *r, int depth, struct yaml *map)
 {
 	struct yaml *last = NULL;
 	int rc = 0;
@@ -142,7 +143,7 @@ static int read_map(struct reader *r, int depth, struct yaml *map)
 	return rc;
 }
 
-static int read_list(struct reader *r, int depth, struct yaml *list)
+static int read_list(struct yaml_reader *r, int depth, struct yaml *list)
 {
 	struct yaml *last = NULL;
 	int rc = 0;
@@ -170,7 +171,7 @@ static int read_list(struct reader *r, int depth, struct yaml *list)
 }
 
 /* *ret may be half a node on failure; it belongs to the caller all the same. */
-static int read_node(struct reader *r, const yaml_event_t *e, int depth, struct yaml **ret)
+static int read_node(struct yaml_reader *r, const yaml_event_t *e, int depth, struct yaml **ret)
 {
 	int rc;
 
@@ -198,7 +199,7 @@ static int read_node(struct reader *r, const yaml_event_t *e, int depth, struct 
 }
 
 /* Up to the first value: the stream and the document begin. */
-static int read_head(struct reader *r, yaml_event_t *e)
+static int read_head(struct yaml_reader *r, yaml_event_t *e)
 {
 	int rc;
 
@@ -213,7 +214,7 @@ static int read_head(struct reader *r, yaml_event_t *e)
 
 int yml_read(const char *text, size_t size, struct yaml **ret, struct err *err)
 {
-	struct reader r = { .err = err };
+	struct yaml_reader r = { .err = err };
 	struct yaml *root = NULL;
 	yaml_event_t e;
 	int rc;

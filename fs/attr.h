@@ -12,12 +12,14 @@
 #define FS_ATTR_H
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
 #include "pcidevfs/change.h"
 
+struct creds;
 struct device;
 struct err;
 struct out;
@@ -56,12 +58,14 @@ enum attr_flag {
 	/* transactions: text and answers of each file open for writing, no position; show says how
 	 * it is written, to those who only read */
 	ATTR_CTL = 1 << 7,
-	ATTR_ALIAS = 1 << 5, /* a write is a request for another file of the device, which store names */
-	ATTR_ASIDE = 1 << 8,  /* a write requests nothing from the engine: store has done it */
+	/* a write is a request for another file of the device, which store names */
+	ATTR_ALIAS = 1 << 5,
+	ATTR_ASIDE = 1 << 8, /* a write requests nothing from the engine: store has done it */
+	ATTR_HOLDER = 1 << 9, /* not every reader is told which process holds a device */
 };
 
 /* A change bit of the tree itself, besides those of change.h. */
-#define CH_LOG CH_BIT(63)
+#define CH_LOG CH_BIT(127)
 static_assert(CH_END <= CH_LOG, "no bit of change.h is that of the tree's own");
 #define CH_ANY (CH_ALL & ~CH_LOG & ~CH_INTERNAL & ~CH_RIGHTS)
 
@@ -71,6 +75,7 @@ struct subject {
 	uint32_t slot;		  /* of its object */
 	const char *name;	  /* of its object: "0000:08:00.0", "alice" */
 	const struct device *dev; /* constant during the call; NULL if it is not a device */
+	const struct creds *reader; /* of an ATTR_HOLDER file, who opened it; else NULL */
 };
 
 /* Entries of a directory that come and go with devices. */
@@ -90,12 +95,14 @@ struct attr {
 	mode_t mode;	     /* S_IFREG if no type is given */
 	uint32_t caps;	     /* enum cap: devices with all of these have the row */
 	uint32_t write_caps; /* and writing needs these; without them it shows no w */
+	/* The file that is written instead without them, 1 or 0. NULL: none. */
+	const char *instead;
 	uint32_t flags;
 	change_bits bits; /* the changes that alter it */
 	/* Prints the file's text or the link's target. Never blocks or fails. The model is not
 	 * locked; a text beside the record (out_room()) takes its lock. */
 	void (*show)(const struct subject *s, struct out *o);
-	/* Parses the text, which has no final newline and no control characters. Returns 0 with
+	/* Parses the text, which has no final newline and is clean. Returns 0 with
 	 * ret->value filled in (*ret is a request for this file of this device; ATTR_ALIAS: store
 	 * sets ret->file), or -errno with the sentence. ATTR_ASIDE: does the work itself, and ret
 	 * is unused. Only called by
@@ -188,6 +195,12 @@ static inline int row_fits(const struct attr *row, uint32_t caps)
 {
 	return (caps & row->caps) == row->caps;
 }
+static inline bool row_takes(const struct attr *row, uint32_t caps)
+{
+	return (caps & row->write_caps) == row->write_caps;
+}
+/* Is the file of a device that lacks its write_caps. Returns -EACCES. */
+int row_refuse_write(const struct attr *row, const struct device *dev, struct err *err);
 /* Also finds links to it elsewhere. */
 const struct attr *attr_by_id(enum obj_kind kind, uint16_t id);
 const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *name);

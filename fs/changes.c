@@ -22,13 +22,14 @@
 
 enum { TAKE_AT_ONCE = 64 }; /* objects; takes some 20 us */
 
-struct touched {
+struct changed_node {
 	uint64_t ino;
 	bool sized;
 };
 
 /* The nodes of the rows that bits change. Call it with the tree's lock held. */
-static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, struct touched rows[ROW_MAX])
+static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits,
+		      struct changed_node rows[ROW_MAX])
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
 	const struct attr *row;
@@ -36,14 +37,14 @@ static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits, struct to
 
 	for (size_t i = 0; (row = row_at(kind, i)) && n < ROW_MAX; i++)
 		if (row->bits & bits)
-			rows[n++] = (struct touched){ objects_ino(t->objects, slot, row->id),
+			rows[n++] = (struct changed_node){ objects_ino(t->objects, slot, row->id),
 						      row_is_sized(row) };
 	return n;
 }
 
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 {
-	struct touched rows[ROW_MAX];
+	struct changed_node rows[ROW_MAX];
 	size_t n;
 
 	pthread_mutex_lock(&t->lock);
@@ -78,7 +79,7 @@ static void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct 
 /* Cached texts of a device must not outlive it. */
 static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 {
-	struct touched rows[ROW_MAX];
+	struct changed_node rows[ROW_MAX];
 	size_t n = rows_of(t, slot, CH_ALL, rows);
 
 	forget_rows(t, slot, CH_ALL, notes);

@@ -74,6 +74,18 @@ static bool find_entry(struct tree *t, const struct node *dir, const char *name,
 	return slot != NO_SLOT;
 }
 
+/* A device gets and loses rows in the model, before the notifier has come to it. Whoever finds or
+ * misses one by its path lists what is there. */
+static void rows_are_seen(struct tree *t, const struct node *dir)
+{
+	if (!dir->subject.dev)
+		return;
+	pthread_mutex_lock(&t->lock);
+	if (dir->slot < t->n_members)
+		forget_rows_list(t, dir->slot, dir->dev.caps);
+	pthread_mutex_unlock(&t->lock);
+}
+
 void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct tree *t = fuse_req_userdata(req);
@@ -85,6 +97,7 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		fuse_reply_err(req, ESTALE);
 		return;
 	}
+	rows_are_seen(t, &dir);
 	row = attr_by_name(dir.kind, dir.row ? dir.row->id : 0, name);
 	if (row && !node_has(&dir, row))
 		row = NULL;
@@ -107,7 +120,7 @@ void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 	fuse_reply_err(req, ENOSYS);
 }
 
-struct listing {
+struct dir_listing {
 	fuse_req_t req;
 	struct tree *tree;
 	struct node dir;
@@ -117,8 +130,8 @@ struct listing {
 };
 
 /* The kernel ignores "." and ".." (seconds < 0). */
-static void add(struct listing *l, const char *name, const struct attr *row, const struct stat *st,
-		double seconds, off_t next)
+static void add(struct dir_listing *l, const char *name, const struct attr *row,
+		const struct stat *st, double seconds, off_t next)
 {
 	size_t left = l->size - l->len, need;
 
@@ -139,7 +152,7 @@ static void add(struct listing *l, const char *name, const struct attr *row, con
 		l->len += need;
 }
 
-static uint64_t parent_ino(struct listing *l)
+static uint64_t parent_ino(struct dir_listing *l)
 {
 	const struct node *n = &l->dir;
 	uint16_t row = obj_type(n->kind)->home;
@@ -155,7 +168,7 @@ static uint64_t parent_ino(struct listing *l)
 	return ino;
 }
 
-static void list_dots(struct listing *l, off_t off)
+static void list_dots(struct dir_listing *l, off_t off)
 {
 	struct stat st = { .st_mode = S_IFDIR, .st_ino = l->dir.ino };
 
@@ -166,7 +179,7 @@ static void list_dots(struct listing *l, off_t off)
 		add(l, "..", NULL, &st, -1, AT_ROWS);
 }
 
-static void list_rows(struct listing *l, off_t off)
+static void list_rows(struct dir_listing *l, off_t off)
 {
 	const struct attr *row;
 	uint16_t in = l->dir.row ? l->dir.row->id : 0;
@@ -182,7 +195,7 @@ static void list_rows(struct listing *l, off_t off)
 	}
 }
 
-static void list_entries(struct listing *l, off_t off)
+static void list_entries(struct dir_listing *l, off_t off)
 {
 	const struct entries *e = node_entries(&l->dir);
 	struct tree *t = l->tree;
@@ -207,7 +220,7 @@ static void list_entries(struct listing *l, off_t off)
 static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool plus)
 {
 	struct tree *t = fuse_req_userdata(req);
-	struct listing l = { .req = req, .tree = t, .plus = plus, .size = size };
+	struct dir_listing l = { .req = req, .tree = t, .plus = plus, .size = size };
 
 	if (node_get(t, ino, &l.dir)) {
 		/* as for a directory that is removed while it is open */
@@ -219,6 +232,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool pl
 		fuse_reply_err(req, ENOMEM);
 		return;
 	}
+	rows_are_seen(t, &l.dir);
 	list_dots(&l, off);
 	if (off < AT_ENTRIES && !l.full)
 		list_rows(&l, off);

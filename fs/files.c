@@ -11,6 +11,7 @@
 
 #include "journal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/quota.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 #include "texts.h"
@@ -20,9 +21,10 @@
 #define NOWHERE UINT32_MAX
 #define CHAINS 1024
 #define FILES_ABI 5
+#define NOBODY 65534 /* opened a file of which a former process left nonsense */
 #define TOLD_TWICE 2 /* epoll asks when it starts to wait, and again before it reports */
 
-struct region {
+struct files_region {
 	union {
 		struct {
 			struct region_head region;
@@ -42,13 +44,13 @@ struct side {
 
 struct files {
 	pthread_mutex_t lock; /* guards all below */
-	struct region *r;
+	struct files_region *r;
 	uint32_t max;
 	int fuse_fd;
 	struct side *side;
 	uint32_t n_side, free;
 	uint32_t heads[CHAINS];
-	struct shares shares;
+	struct quota opened, texts;
 	uint64_t *due; /* the kh of pollers that files_tell() must wake */
 	size_t n_due, due_cap;
 };
@@ -124,8 +126,10 @@ static int take_over(struct files *f)
 			continue;
 		}
 		file->changed = true;
+		if (!creds_valid(&file->creds))
+			file->creds = (struct creds){ .uid = NOBODY, .gid = NOBODY };
 		link_file(f, i);
-		if (shares_take(&f->shares, &file->creds))
+		if (quota_count(&f->opened, &file->creds, 1))
 			return -ENOMEM;
 	}
 	return 0;
@@ -134,11 +138,11 @@ static int take_over(struct files *f)
 int files_new(void *region, size_t size, int first, struct files **ret, struct err *err)
 {
 	struct files *f = calloc(1, sizeof(*f));
-	struct region *r = region;
+	struct files_region *r = region;
 
 	if (!f || size < sizeof(*r) + sizeof(struct open_file)) {
 		free(f);
-		return fail(err, ENOMEM, "no memory for open files");
+		return fail_nomem(err);
 	}
 	if (first || !region_is(&r->region, &files_layout)) {
 		memset(r, 0, sizeof(*r));
@@ -148,13 +152,21 @@ int files_new(void *region, size_t size, int first, struct files **ret, struct e
 	f->max = (uint32_t)((size - sizeof(*r)) / sizeof(struct open_file));
 	if (f->max >= 1u << PLACE_BITS)
 		f->max = (1u << PLACE_BITS) - 1;
+	f->opened = (struct quota){ .what = "files open here",
+				    .of_user = FILES_OF_USER,
+				    .of_all = FILES_OF_ALL };
+	f->texts = (struct quota){ .what = "MiB of long texts open",
+				   .unit = 1 << 20,
+				   .of_user = TEXT_OF_USER,
+				   .of_all = TEXT_OF_ALL,
+				   .code = ENOMEM };
 	f->fuse_fd = -1;
 	f->free = NOWHERE;
 	memset(f->heads, 0xff, sizeof(f->heads));
 	pthread_mutex_init(&f->lock, NULL);
 	if (take_over(f)) {
 		files_free(f);
-		return fail(err, ENOMEM, "no memory for open files");
+		return fail_nomem(err);
 	}
 	*ret = f;
 	return 0;
@@ -167,7 +179,8 @@ void files_free(struct files *f)
 	for (uint32_t i = 0; i < f->n_side; i++)
 		text_unref(f->side[i].text);
 	free(f->side);
-	shares_free(&f->shares);
+	quota_free(&f->opened);
+	quota_free(&f->texts);
 	free(f->due);
 	pthread_mutex_destroy(&f->lock);
 	free(f);
@@ -204,14 +217,13 @@ static uint32_t take_place(struct files *f)
 /* Returns the place, or -errno. Call it with the lock held. */
 static int64_t new_file(struct files *f, const struct open_file *like, struct err *err)
 {
-	int r = shares_check(&f->shares, &like->creds, err)
-			?: shares_take(&f->shares, &like->creds);
+	int r = quota_take(&f->opened, &like->creds, 1, err);
 	uint32_t i = r ? NOWHERE : take_place(f);
 	struct open_file *file;
 
 	if (i == NOWHERE) {
 		if (!r)
-			shares_give(&f->shares, &like->creds);
+			quota_give(&f->opened, &like->creds, 1);
 		return r ? r : -ENFILE;
 	}
 	file = &f->r->files[i];
@@ -277,7 +289,7 @@ bool files_told(struct files *f, uid_t uid)
 	bool told;
 
 	pthread_mutex_lock(&f->lock);
-	told = shares_told(&f->shares, uid);
+	told = quota_told(&f->opened, uid);
 	pthread_mutex_unlock(&f->lock);
 	return told;
 }
@@ -299,10 +311,14 @@ static uint32_t place_of(struct files *f, const struct open_file *file)
 static void drop_text(struct files *f, const struct open_file *file)
 {
 	struct side *side = &f->side[place_of(f, file)];
+	struct text *text = side->text;
 
-	if (side->text && !file->creds.reserve && text_unuse(side->text, file->creds.uid))
-		shares_drop(&f->shares, &file->creds, side->text->len);
-	text_unref(side->text);
+	if (text && quota_of(&text->keepers, &file->creds)) {
+		quota_give(&text->keepers, &file->creds, 1);
+		if (!quota_of(&text->keepers, &file->creds))
+			quota_give(&f->texts, &file->creds, text->len);
+	}
+	text_unref(text);
 	side->text = NULL;
 }
 
@@ -310,12 +326,12 @@ static void drop_text(struct files *f, const struct open_file *file)
 static int take_text(struct files *f, struct open_file *file, struct text *text, struct err *err)
 {
 	const struct creds *who = &file->creds;
-	int r = who->reserve ? 0 : text_use(text, who->uid);
+	size_t new = quota_of(&text->keepers, who) ? 0 : text->len;
+	int r = new ? quota_take(&f->texts, who, new, err) : 0;
 
-	if (r > 0) {
-		r = shares_keep(&f->shares, who, text->len, err);
-		if (r)
-			text_unuse(text, who->uid);
+	if (!r && quota_count(&text->keepers, who, 1)) {
+		quota_give(&f->texts, who, new);
+		r = -ENOMEM;
 	}
 	if (!r)
 		f->side[place_of(f, file)].text = text_ref(text);
@@ -335,7 +351,7 @@ void files_release(struct files *f, uint64_t fh)
 		file->fh = 0;
 		unlink_file(f, i);
 		set_free(f, i);
-		shares_give(&f->shares, &file->creds);
+		quota_give(&f->opened, &file->creds, 1);
 	}
 	pthread_mutex_unlock(&f->lock);
 }
@@ -368,7 +384,7 @@ void files_reserve(struct files *f, struct open_file *file)
 	pthread_mutex_lock(&f->lock);
 	if (!file->creds.reserve) {
 		drop_text(f, file);
-		shares_give(&f->shares, &file->creds);
+		quota_give(&f->opened, &file->creds, 1);
 		file->creds.reserve = true;
 	}
 	pthread_mutex_unlock(&f->lock);

@@ -19,7 +19,6 @@
 #include <sys/types.h>
 
 #include "pcidevfs/creds.h"
-#include "shares.h"
 
 struct err;
 struct files;
@@ -27,6 +26,11 @@ struct region_head;
 struct text;
 
 extern const struct region_head files_layout;
+
+#define FILES_OF_USER 16384
+#define TEXT_OF_USER ((size_t)16 << 20) /* or one text */
+#define FILES_OF_ALL (2 * FILES_OF_USER)
+#define TEXT_OF_ALL (2 * TEXT_OF_USER)
 
 /* The position of a stream's reader. */
 struct cursor {

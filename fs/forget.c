@@ -59,16 +59,6 @@ void forget_entry(struct forgets *notes, uint64_t ino, const char *name)
 		forget_new(notes, ino, FORGET_ENTRY, name);
 }
 
-/* The kernel keeps a list as long as the mtime is the same. A reader between the change and its
- * mtime lists the new entries, and once more later. */
-void forget_list(struct tree *t, struct forgets *notes, uint64_t ino)
-{
-	uint64_t now = now_real_ns(), was = atomic_load(&t->listed_at);
-
-	atomic_store(&t->listed_at, now > was ? now : was + 1);
-	forget_note(notes, ino, FORGET_ATTR);
-}
-
 static bool next_epoch(int fuse_fd)
 {
 	struct fuse_out_header epoch = { .len = sizeof(epoch), .error = NOTIFY_INC_EPOCH };
@@ -91,6 +81,17 @@ void forget_attr(struct tree *t, uint64_t ino)
 {
 	for (unsigned int i = 0, n = objects_known(t->objects, ino); t->se && i < n; i++)
 		fuse_lowlevel_notify_inval_inode(t->se, objects_twin(ino, i), -1, 0);
+}
+
+/* The kernel keeps a list as long as the mtime is the same. A reader between the change and its
+ * mtime lists the new entries, and once more later. The kernel asks for the mtime anew before the
+ * lock is free: whoever has then found or missed a name by its path lists what is there. */
+void forget_list(struct tree *t, uint64_t ino)
+{
+	uint64_t now = now_real_ns(), was = atomic_load(&t->listed_at);
+
+	atomic_store(&t->listed_at, now > was ? now : was + 1);
+	forget_attr(t, ino);
 }
 
 static void forget_pages(struct tree *t, uint64_t ino)

@@ -39,7 +39,7 @@ void forget_entry(struct forgets *notes, uint64_t ino, const char *name);
 /* Likewise, for one that is known not to be in notes. */
 void forget_new(struct forgets *notes, uint64_t ino, enum forget_what what, const char *name);
 /* Call it after a change of the directory's entries, with the tree's lock held. */
-void forget_list(struct tree *t, struct forgets *notes, uint64_t ino);
+void forget_list(struct tree *t, uint64_t ino);
 
 /* Drops the attributes of a file and its twins. Waits for nobody; any thread may call it. */
 void forget_attr(struct tree *t, uint64_t ino);

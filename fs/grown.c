@@ -22,6 +22,13 @@ struct cursor grown_start(struct ring *r)
 	return (struct cursor){ .pos = ring_span(r).tail };
 }
 
+/* Is the reader's place gone? It is before the tail, or where other lines lie since it began. */
+static bool is_lost(const struct ring_span *span, const struct cursor *at, uint64_t place)
+{
+	return place < span->tail ||
+	       (place < span->moved && (int64_t)(at->pos - span->tail) < 0);
+}
+
 /* Finds where a read begins in the ring. Lines dropped before they were read are skipped (seq=
  * shows that). A reader in the middle of a dropped line gets ESTALE. tail -f reads as much as the
  * file has grown, so it goes on at its offset in the present file, with the next whole line. */
@@ -32,7 +39,7 @@ static int place(struct ring *r, struct cursor *at, off_t off, uint64_t *ret, bo
 	*ret_skip = false;
 	if (!off)
 		*at = (struct cursor){ .pos = span.tail };
-	if (at->pos + (uint64_t)off < span.tail) {
+	if (is_lost(&span, at, at->pos + (uint64_t)off)) {
 		if (at->seq && at->pos + (uint64_t)off != at->seq)
 			return -ESTALE;
 		*ret_skip = span.tail + (uint64_t)off < span.head;

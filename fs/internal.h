@@ -27,10 +27,12 @@ struct journal;
 struct record_head;
 struct pool;
 struct twins;
+struct writers;
 
 /* The place of a device in each view, for removing it when its record is gone. */
 struct member {
 	uint32_t caps;
+	uint32_t listed; /* by these caps the kernel's list of its directory was made, or dropped */
 	bool claimed, sick; /* as the journal was told: audit.c */
 	struct place {
 		uint32_t in; /* slot of the directory's object, plus 1; 0: nowhere */
@@ -42,7 +44,7 @@ struct member {
 
 struct tree {
 	struct tree_conf conf;
-	gid_t group;	       /* pcidevfs, or 0 if there is no such group */
+	_Atomic gid_t group;   /* pcidevfs, or 0 if there is no such group */
 	char uid_map[UID_MAP]; /* of our user namespace; "" if unknown: rights.c */
 	struct fuse_session *se;
 	int fuse_fd;
@@ -63,12 +65,14 @@ struct tree {
 	struct stream *stream;
 	struct journal *journal;
 	/* All executors of the engine may be waiting for the kernel, and readers must not delay
-	 * operations, so these have their own threads: one for work that is too long for the FUSE
-	 * thread but never waits, and several for slow rows. */
-	struct pool *worker, *readers;
+	 * operations, so these have their own threads: one for texts that are too long for the FUSE
+	 * thread, one for the lines of ctl, which must not wait for these texts (neither ever
+	 * waits), and several for slow rows. */
+	struct pool *worker, *commands, *readers;
 	struct texts *texts; /* the texts made by these */
 	struct ctl_files *ctl;
 	struct twins *twins; /* writes in job */
+	struct writers *writers;
 
 	/* Objects whose logs got a line that pollers were not woken for yet. */
 	struct wakes {
@@ -78,8 +82,8 @@ struct tree {
 		bool due;
 	} wakes;
 
-	atomic_bool no_epochs; /* the kernel does not know them */
-	struct droppers *droppers;  /* forget.c; the pointer is guarded by dropping */
+	atomic_bool no_epochs;	   /* the kernel does not know them */
+	struct droppers *droppers; /* forget.c; the pointer is guarded by dropping */
 	pthread_mutex_t dropping;
 	/* when a directory last got or lost an entry, ns of the calendar; unique */
 	_Atomic uint64_t listed_at;
@@ -141,6 +145,8 @@ double attr_seconds(const struct attr *row);
 void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const char *name,
 		 const struct attr *row, struct stat *st);
 void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *st);
+/* Belongs a file of this row to the group, if nobody has changed that? */
+bool row_is_groups(const struct attr *row);
 #define DIR_MODE 0755
 /* Likewise, for an existing file: a file is not writable if its device lacks the capability. */
 void node_rights_at_birth(const struct tree *t, const struct node *n, const struct attr *row,
@@ -163,6 +169,9 @@ void owners_forget(struct tree *t, const struct key *dev);
 /* place.c */
 /* Adds, moves or removes (dev NULL) the device. notes may be NULL. Needs the tree's lock. */
 void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes);
+/* The kernel's list of a device's directory goes if it was made by other caps; once, for a GETATTR
+ * that meets an invalidation leaves the old mtime. Call it with the tree's lock held. */
+void forget_rows_list(struct tree *t, uint32_t slot, uint32_t caps);
 /* Adds all devices of the model; kills objects that the model lacks. Call it before serving. */
 int views_build(struct tree *t, struct err *err);
 

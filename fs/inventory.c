@@ -117,14 +117,14 @@ size_t each_device(struct model *m, void (*take)(const struct device *dev, void 
 	return found;
 }
 
-struct listing {
+struct inventory_text {
 	struct tree *tree;
 	struct out text;
 };
 
 static void add_line(const struct device *dev, void *ctx)
 {
-	struct listing *l = ctx;
+	struct inventory_text *l = ctx;
 
 	inventory_line(l->tree, dev, &l->text);
 	out_put(&l->text, "\n", 1);
@@ -135,7 +135,7 @@ static void add_line(const struct device *dev, void *ctx)
 void inventory_show(const struct subject *s, struct out *o)
 {
 	struct tree *t = s->tree;
-	struct listing l = { .tree = t };
+	struct inventory_text l = { .tree = t };
 	uint64_t generation = atomic_load(&t->heard);
 	size_t n = each_device(t->conf.model, add_line, &l, &o->failed);
 

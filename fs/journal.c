@@ -11,7 +11,6 @@
 #include "pcidevfs/region.h"
 
 #define JOURNAL_ABI 2
-#define ENTRIES 4096
 
 enum entry_state { ENTRY_FREE, ENTRY_RUNNING, ENTRY_DONE };
 
@@ -23,25 +22,25 @@ struct entry {
 
 /* In the stash. So is the cursor: a new process that began at 0 would overwrite verdicts of
  * requests that may still be sent again. */
-struct region {
+struct journal_region {
 	struct region_head head;
 	uint32_t cursor;
-	struct entry entries[ENTRIES];
+	struct entry entries[JOURNAL_SLOTS];
 };
 
 struct journal {
 	pthread_mutex_t lock;
-	struct region *r;
+	struct journal_region *r;
 };
 
-const struct region_head journal_layout = { "journal", JOURNAL_ABI, sizeof(struct region) };
+const struct region_head journal_layout = { "journal", JOURNAL_ABI, sizeof(struct journal_region) };
 
 /* Entries of a dead process are freed: a request that comes again runs anew. Otherwise requests
  * that never come again would fill the table. */
-static void take_over(struct region *r)
+static void take_over(struct journal_region *r)
 {
-	r->cursor %= ENTRIES;
-	for (size_t i = 0; i < ENTRIES; i++)
+	r->cursor %= JOURNAL_SLOTS;
+	for (size_t i = 0; i < JOURNAL_SLOTS; i++)
 		if (r->entries[i].state == ENTRY_RUNNING)
 			r->entries[i].state = ENTRY_FREE;
 }
@@ -49,11 +48,11 @@ static void take_over(struct region *r)
 int journal_open(void *region, size_t size, struct journal **ret, struct err *err)
 {
 	struct journal *j = calloc(1, sizeof(*j));
-	struct region *r = region;
+	struct journal_region *r = region;
 
 	if (!j || size < sizeof(*r)) {
 		free(j);
-		return fail(err, ENOMEM, "no memory for the journal of writes");
+		return fail_nomem(err);
 	}
 	if (!region_is(&r->head, &journal_layout)) {
 		memset(r, 0, sizeof(*r));
@@ -74,28 +73,28 @@ void journal_close(struct journal *j)
 	free(j);
 }
 
-static struct entry *find(struct region *r, uint64_t unique)
+static struct entry *find(struct journal_region *r, uint64_t unique)
 {
-	for (size_t i = 0; i < ENTRIES; i++)
+	for (size_t i = 0; i < JOURNAL_SLOTS; i++)
 		if (r->entries[i].state != ENTRY_FREE && r->entries[i].unique == unique)
 			return &r->entries[i];
 	return NULL;
 }
 
 /* The next entry that does not wait for its verdict; NULL if all do. */
-static struct entry *take(struct region *r)
+static struct entry *take(struct journal_region *r)
 {
-	for (size_t i = 0; i < ENTRIES; i++) {
+	for (size_t i = 0; i < JOURNAL_SLOTS; i++) {
 		struct entry *e = &r->entries[r->cursor];
 
-		r->cursor = (r->cursor + 1) % ENTRIES;
+		r->cursor = (r->cursor + 1) % JOURNAL_SLOTS;
 		if (e->state != ENTRY_RUNNING)
 			return e;
 	}
 	return NULL;
 }
 
-static struct entry *begin(struct region *r, uint64_t unique)
+static struct entry *begin(struct journal_region *r, uint64_t unique)
 {
 	struct entry *e = take(r);
 

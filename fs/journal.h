@@ -12,6 +12,7 @@ struct err;
 struct journal;
 struct region_head;
 
+#define JOURNAL_SLOTS 4096
 #define UNIQUE_RESENT (1ull << 63) /* FUSE_UNIQUE_RESEND: set in resent requests */
 
 extern const struct region_head journal_layout;

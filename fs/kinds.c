@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "internal.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
@@ -128,6 +129,15 @@ const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *nam
 	return NULL;
 }
 
+int row_refuse_write(const struct attr *row, const struct device *dev, struct err *err)
+{
+	if (row->instead)
+		return fail(err, EACCES,
+			    "%s: the driver of %s does not let others set it; write to %s instead",
+			    row->name, dev->key.name, row->instead);
+	return fail(err, EACCES, "%s: that of %s can only be read", row->name, dev->key.name);
+}
+
 static const struct {
 	uint32_t cap;
 	const char *name;
@@ -150,7 +160,7 @@ static const struct {
 	{ CAP_IDS, "has ids" },
 	{ CAP_USB, "USB" },
 	{ CAP_HOSTED, "USB behind a PCI controller" },
-	{ CAP_PORT, "USB on a hub's port" },
+	{ CAP_PORT, "USB on a hub's port, or mdev" },
 };
 
 void caps_print(uint32_t caps, struct out *o)

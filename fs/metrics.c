@@ -2,26 +2,29 @@
 /* The numbers for Prometheus. */
 #include <string.h>
 
+#include "fs/ctl/ctl.h"
 #include "internal.h"
 #include "inventory.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
 #include "record.h"
 
 struct tally {
 	size_t by[KIND_COUNT][STATE_COUNT];
 	size_t claimed;
-	struct out devices;
+	struct model *m;
+	struct out devices, room;
 };
 
 /* Bridges are left out: nothing happens to them. */
 static void print_device(const struct device *dev, struct out *o)
 {
 	char id[KEY_NAME + 8], claim[CLAIM_NAME];
-	const char *pod = dev->intent.allocated;
+	const char *pod = dev->intent.allocated, *profile = dev->facts.profile;
 
 	device_claim(dev, claim);
 	out_printf(o, "pcidevfs_device_info{device=\"%s\",kind=\"%s\",state=\"%s\",",
@@ -29,7 +32,48 @@ static void print_device(const struct device *dev, struct out *o)
 	out_label(o, "claim", claim[0] ? claim : "none");
 	out_put(o, ",", 1);
 	out_label(o, "pod", pod[0] ? pod : "none");
+	out_put(o, ",", 1);
+	out_label(o, "profile", profile[0] ? profile : "none");
 	out_put(o, "} 1\n", 4);
+}
+
+/* line: one of the file profiles. */
+static void print_type(const char *device, char *line, struct out *o)
+{
+	const char *name = "";
+	uint64_t n = 0;
+	struct pair p;
+
+	while (pair_next(&line, &p) == 1) {
+		if (!strcmp(p.key, "name"))
+			name = p.value;
+		if (!strcmp(p.key, "available") && parse_u64(p.value, INT32_MAX, &n))
+			n = 0;
+	}
+	if (!*name)
+		return;
+	out_printf(o, "pcidevfs_vgpu_room{device=\"%s\",", device);
+	out_label(o, "profile", name);
+	out_printf(o, "} %llu\n", (unsigned long long)n);
+}
+
+static void print_room(struct model *m, const struct device *dev, struct out *o)
+{
+	const struct device *found;
+	struct out all = { 0 };
+	char id[KEY_NAME + 8], *save = NULL;
+
+	model_lock(m);
+	found = model_find(m, &dev->key);
+	if (found)
+		model_text(m, &found->facts.profiles, &all);
+	model_unlock(m);
+	key_id(&dev->key, id);
+	for (char *line = all.data ? strtok_r(all.data, "\n", &save) : NULL; line;
+	     line = strtok_r(NULL, "\n", &save))
+		print_type(id, line, o);
+	o->failed |= all.failed;
+	out_free(&all);
 }
 
 static void add_tally(const struct device *dev, void *ctx)
@@ -41,6 +85,8 @@ static void add_tally(const struct device *dev, void *ctx)
 	t->claimed += dev->intent.claim[0] != '\0';
 	if (dev->kind != KIND_BRIDGE)
 		print_device(dev, &t->devices);
+	if (dev->caps & CAP_TYPES && !(dev->caps & CAP_VF))
+		print_room(t->m, dev, &t->room);
 }
 
 static void metric(struct out *o, const char *name, const char *type, const char *help)
@@ -59,9 +105,35 @@ static void print_devices(const struct tally *tally, struct out *o)
 	metric(o, "pcidevfs_claimed_devices", "gauge", "Devices claimed for passthrough.");
 	out_printf(o, "pcidevfs_claimed_devices %zu\n", tally->claimed);
 	metric(o, "pcidevfs_device_info", "gauge",
-	       "Always 1; the labels tell state, claimant and pod of each device but bridges.");
+	       "Always 1; the labels tell state, claimant, pod and vGPU type of each device but "
+	       "bridges.");
 	out_put(o, out_text(&tally->devices), tally->devices.len);
-	o->failed |= tally->devices.failed;
+	metric(o, "pcidevfs_vgpu_room", "gauge",
+	       "vGPUs of each type that a card has room for now.");
+	out_put(o, out_text(&tally->room), tally->room.len);
+	o->failed |= tally->devices.failed || tally->room.failed;
+}
+
+void health_metric(struct out *o, const char *key, const char *value)
+{
+	out_printf(o, "pcidevfs_health{key=\"%s\",value=\"%s\"} 1\n", key, value);
+}
+
+static void print_health(struct tree *t, struct out *o)
+{
+	metric(o, "pcidevfs_health", "gauge",
+	       "Always 1; the labels tell what health says of the state directory and the IOMMU, "
+	       "and each capability that the daemon lacks.");
+	if (t->conf.metrics)
+		t->conf.metrics(t->conf.health_ctx, o);
+}
+
+static void print_clients(struct tree *t, struct out *o)
+{
+	metric(o, "pcidevfs_client", "gauge",
+	       "Always 1; the labels tell each client that keeps the tree open, and what it has to say.");
+	if (t->ctl)
+		ctl_clients_metric(t->ctl, o);
 }
 
 static void print_intents(struct tree *t, struct out *o)
@@ -92,12 +164,14 @@ static void print_number(struct out *o, const char *name, const char *type, cons
 void metrics_show(const struct subject *s, struct out *o)
 {
 	struct tree *t = s->tree;
-	struct tally tally = { 0 };
+	struct tally tally = { .m = t->conf.model };
 
 	each_device(t->conf.model, add_tally, &tally, &o->failed);
 	metric(o, "pcidevfs_build_info", "gauge", "Always 1; the label tells the version.");
 	out_printf(o, "pcidevfs_build_info{version=\"%s\"} 1\n", VERSION);
 	print_devices(&tally, o);
+	print_health(t, o);
+	print_clients(t, o);
 	print_intents(t, o);
 	print_writes(t, o);
 	print_number(o, "pcidevfs_generation", "gauge", "Generation of the model.",
@@ -108,4 +182,5 @@ void metrics_show(const struct subject *s, struct out *o)
 		     "Times that a new serving process took over the mount.",
 		     objects_starts(t->objects) - 1);
 	out_free(&tally.devices);
+	out_free(&tally.room);
 }

@@ -43,7 +43,7 @@ struct header {
 	_Atomic uint32_t owned; /* number of owners ever set: while 0 the table is not touched */
 };
 
-struct region {
+struct objects_region {
 	union {
 		struct header head;
 		char page[4096];
@@ -54,7 +54,7 @@ struct region {
 
 struct objects {
 	object_type *type;
-	struct region *r;
+	struct objects_region *r;
 	uint32_t max;
 	uint32_t *heads, *next; /* chains by name; n_heads is a power of two, next has cap places */
 	uint32_t n_heads, cap;
@@ -65,7 +65,7 @@ struct objects {
 };
 
 const struct region_head objects_layout = { "objects", OBJECTS_ABI,
-					    sizeof(struct region) + sizeof(struct object) };
+					    sizeof(struct objects_region) + sizeof(struct object) };
 
 static uint32_t hash(enum obj_kind kind, uint32_t parent, const char *name)
 {
@@ -152,18 +152,20 @@ static int grow(struct objects *o, uint32_t count)
 	return 0;
 }
 
-/* Drops records that a kill tore or that are invalid. */
+/* Drops records that a kill tore or that are invalid. The kernel knows slot 0 as the root. */
 static void check_table(struct objects *o)
 {
 	if (o->r->head.count > o->max)
 		o->r->head.count = o->max;
 	for (uint32_t i = 0; i < o->r->head.count; i++) {
 		struct object *obj = &o->r->table[i];
+		bool root = obj->kind == OBJ_ROOT && obj->state &&
+			    (i || (obj->state != OBJECT_DEAD && !obj->birth));
 
-		if (obj->state > OBJECT_DEAD || !o->type(obj->kind) ||
-		    obj->parent >= o->r->head.count || obj->epoch >> EPOCH_BITS)
-			*obj = (struct object){ .state = OBJECT_NONE };
-		obj->name[OBJECT_NAME - 1] = '\0';
+		if (obj->state > OBJECT_DEAD || !o->type(obj->kind) || root != !i ||
+		    obj->parent >= (i ? o->r->head.count : 1) || obj->epoch >> (i ? EPOCH_BITS : 0))
+			*obj = (struct object){ .state = i ? OBJECT_NONE : OBJECT_LIVE };
+		obj->name[i ? OBJECT_NAME - 1 : 0] = '\0';
 	}
 }
 
@@ -172,7 +174,7 @@ static int open_root(struct objects *o, struct err *err)
 	uint32_t root;
 
 	if (grow(o, o->r->head.count + 1))
-		return fail(err, ENOMEM, "no memory for the index of node ids");
+		return fail_nomem(err);
 	for (uint32_t i = 0; i < o->r->head.count; i++)
 		if (is_free(o, &o->r->table[i]))
 			add_free(o, i);
@@ -191,15 +193,15 @@ int objects_open(void *region, size_t size, object_type *type, struct objects **
 	struct header *head = region;
 	int r;
 
-	if (!o || size < sizeof(struct region) + 16 * sizeof(struct object)) {
+	if (!o || size < sizeof(struct objects_region) + 16 * sizeof(struct object)) {
 		free(o);
-		return fail(err, ENOMEM, "no memory for the table of node ids");
+		return fail_nomem(err);
 	}
 	pthread_mutex_init(&o->owners, NULL);
 	o->type = type;
 	o->r = region;
 	o->free_first = NO_SLOT;
-	o->max = (size - sizeof(struct region)) / sizeof(struct object);
+	o->max = (size - sizeof(struct objects_region)) / sizeof(struct object);
 	if (o->max > 1u << SLOT_BITS)
 		o->max = 1u << SLOT_BITS;
 	if (!region_is(&head->region, &objects_layout)) {

@@ -37,13 +37,13 @@ static const struct column {
 
 #define COLUMNS ARRAY_SIZE(columns)
 
-struct line {
+struct overview_line {
 	char *cells[COLUMNS];
 };
 
-struct table {
+struct overview {
 	struct tree *tree;
-	struct line *lines;
+	struct overview_line *lines;
 	size_t n, cap;
 	unsigned int need[COLUMNS], width[COLUMNS];
 	bool failed;
@@ -58,7 +58,7 @@ static void clean(char *text)
 }
 
 /* Prints the file's text; false: the device has no such file in inventory, or it reads none. */
-static bool read_file(const struct table *t, const struct device *dev, const char *file,
+static bool read_file(const struct overview *t, const struct device *dev, const char *file,
 		      struct out *o)
 {
 	enum obj_kind kind = kind_of_bus(dev->key.bus);
@@ -85,7 +85,7 @@ static char *shorter(const struct device *dev, char *text)
 	return text + (name - dev->names.description) + 2;
 }
 
-static char *make_cell(const struct table *t, const struct device *dev, const struct column *c)
+static char *make_cell(const struct overview *t, const struct device *dev, const struct column *c)
 {
 	char id[KEY_NAME + 8], *cell = NULL;
 
@@ -101,20 +101,20 @@ static char *make_cell(const struct table *t, const struct device *dev, const st
 	return cell ? cell : strdup("-");
 }
 
-static struct line *new_line(struct table *t)
+static struct overview_line *new_line(struct overview *t)
 {
-	struct line *lines = more_rows(t->lines, t->n, &t->cap, sizeof(*lines));
+	struct overview_line *lines = more_rows(t->lines, t->n, &t->cap, sizeof(*lines));
 
 	t->failed |= !lines;
 	if (!lines)
 		return NULL;
 	t->lines = lines;
-	lines[t->n] = (struct line){ 0 };
+	lines[t->n] = (struct overview_line){ 0 };
 	return &lines[t->n++];
 }
 
 /* Takes over the cell; NULL: no memory. */
-static void put_cell(struct table *t, struct line *line, size_t i, char *cell)
+static void put_cell(struct overview *t, struct overview_line *line, size_t i, char *cell)
 {
 	size_t len;
 
@@ -130,7 +130,7 @@ static void put_cell(struct table *t, struct line *line, size_t i, char *cell)
 
 static void add_line(const struct device *dev, void *ctx)
 {
-	struct line *line = new_line(ctx);
+	struct overview_line *line = new_line(ctx);
 
 	for (size_t i = 0; i < COLUMNS && line; i++)
 		put_cell(ctx, line, i, make_cell(ctx, dev, &columns[i]));
@@ -138,7 +138,7 @@ static void add_line(const struct device *dev, void *ctx)
 
 static void add_absent(void *ctx, const struct absent *a)
 {
-	struct line *line = new_line(ctx);
+	struct overview_line *line = new_line(ctx);
 
 	for (size_t i = 0; i < COLUMNS && line; i++) {
 		size_t at = columns[i].absent;
@@ -150,13 +150,13 @@ static void add_absent(void *ctx, const struct absent *a)
 
 static int by_address(const void *a, const void *b)
 {
-	const struct line *x = a, *y = b;
+	const struct overview_line *x = a, *y = b;
 
 	return strcmp(x->cells[0], y->cells[0]);
 }
 
 /* What is left goes to the columns that need more, one character each in turn. */
-static void share_width(struct table *t)
+static void share_width(struct overview *t)
 {
 	unsigned int left = WIDTH - GAP * (COLUMNS - 1);
 	bool more = true;
@@ -187,7 +187,7 @@ static void print_cell(struct out *o, const char *text, unsigned int width)
 		out_printf(o, "%.*s..%s", (int)(width - 2 - tail), text, text + len - tail);
 }
 
-static void print_line(const struct table *t, const char *const cells[COLUMNS], struct out *o)
+static void print_line(const struct overview *t, const char *const cells[COLUMNS], struct out *o)
 {
 	unsigned int at = 0, end = 0;
 
@@ -205,7 +205,7 @@ static void print_line(const struct table *t, const char *const cells[COLUMNS], 
 
 void overview_show(const struct subject *s, struct out *o)
 {
-	struct table t = { .tree = s->tree };
+	struct overview t = { .tree = s->tree };
 	const char *heads[COLUMNS];
 
 	for (size_t i = 0; i < COLUMNS; i++) {

@@ -137,6 +137,7 @@ static int keep(struct owner_job *job)
 	snprintf(value, sizeof(value), "%u:%u:%04o", (unsigned int)is.uid, (unsigned int)is.gid,
 		 (unsigned int)is.mode);
 	record_owner(job->tree, dev, file[0] ? file : ".", value, &who, &err);
+	record_pace(job->tree, &who);
 	return r;
 }
 
@@ -187,7 +188,7 @@ static void run_deferred(struct engine *e, void *ctx)
 	set_owner(ctx);
 }
 
-static void run_worker(void *ctx)
+static void run_command(void *ctx)
 {
 	set_owner(ctx);
 }
@@ -237,7 +238,7 @@ static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const
 	job->n.subject.dev = n->subject.dev ? &job->n.dev : NULL;
 	job->n.subject.name = job->n.name;
 	r = to_set & SET_RIGHTS ? engine_defer(t->conf.engine, &who, run_deferred, job)
-		   : pool_submit(t->worker, run_worker, job);
+		   : pool_submit(t->commands, run_command, job);
 	if (r)
 		free(job);
 	return r == -EDQUOT ? -EAGAIN : r;

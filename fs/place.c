@@ -24,12 +24,12 @@ static const struct entries *set_entries(struct tree *t, uint64_t set)
 	return row == ROW_SELF ? obj_type(obj->kind)->entries : attr_by_id(obj->kind, row)->entries;
 }
 
-static int add(struct tree *t, uint64_t set, struct elem elem, struct forgets *notes)
+static int add(struct tree *t, uint64_t set, struct elem elem)
 {
 	int r = set_add(t->sets, set, elem);
 
 	if (r > 0)
-		forget_list(t, notes, set_ino(t, set));
+		forget_list(t, set_ino(t, set));
 	return r;
 }
 
@@ -47,7 +47,7 @@ static void take_out(struct tree *t, uint64_t set, struct elem was, struct forge
 	set_remove(t->sets, set, was.key);
 	if (!entries->brief)
 		forget_entry(notes, set_ino(t, set), name);
-	forget_list(t, notes, set_ino(t, set));
+	forget_list(t, set_ino(t, set));
 }
 
 /* An object that exists only for its members ends with the last one, and so may its parents. */
@@ -67,8 +67,7 @@ static void bury_empty(struct tree *t, uint64_t set, struct forgets *notes)
 }
 
 /* Finds or makes the objects on the view's path. Returns the last slot; NO_SLOT: no memory. */
-static uint32_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEPTH][OBJECT_NAME],
-			struct forgets *notes)
+static uint32_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEPTH][OBJECT_NAME])
 {
 	uint32_t at = 0;
 
@@ -81,8 +80,7 @@ static uint32_t leaf_of(struct tree *t, const struct view *v, char name[VIEW_DEP
 			return child;
 		if (kind->derived) {
 			objects_live(t->objects, child, 0);
-			if (add(t, set_id(at, kind->home), (struct elem){ child, child }, notes) <
-			    0)
+			if (add(t, set_id(at, kind->home), (struct elem){ child, child }) < 0)
 				return NO_SLOT;
 		}
 		at = child;
@@ -99,16 +97,16 @@ static uint64_t links_of(const struct view *v, const struct place *p)
 }
 
 static struct place wanted_place(struct tree *t, const struct view *v, uint32_t slot,
-				 const struct device *dev, struct forgets *notes)
+				 const struct device *dev)
 {
 	char name[VIEW_DEPTH][OBJECT_NAME] = { { 0 } };
 	struct place p = { 0 };
 
 	if (!dev || !v->member(dev, name))
 		return p;
-	p.in = leaf_of(t, v, name, notes) + 1;
+	p.in = leaf_of(t, v, name) + 1;
 	p.key = v->numbered ? (uint32_t)dev->facts.index : slot;
-	if (p.in && add(t, links_of(v, &p), (struct elem){ p.key, slot }, notes) < 0)
+	if (p.in && add(t, links_of(v, &p), (struct elem){ p.key, slot }) < 0)
 		p.in = 0;
 	return p;
 }
@@ -119,7 +117,7 @@ static void place_home(struct tree *t, uint32_t slot, bool there, struct forgets
 	uint64_t home = set_id(0, obj_type(objects_at(t->objects, slot)->kind)->home);
 
 	if (there)
-		add(t, home, (struct elem){ slot, slot }, notes);
+		add(t, home, (struct elem){ slot, slot });
 	else
 		take_out(t, home, (struct elem){ slot, slot }, notes);
 }
@@ -142,7 +140,7 @@ static int members_grow(struct tree *t, uint32_t count)
 	return 0;
 }
 
-/* Notes rows that the device has lost or got. */
+/* Notes rows that the device has lost. */
 static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is,
 		      struct forgets *notes)
 {
@@ -154,7 +152,16 @@ static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is,
 			forget_entry(notes,
 				     objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
 				     row->name);
-	forget_list(t, notes, objects_ino(t->objects, slot, ROW_SELF));
+}
+
+void forget_rows_list(struct tree *t, uint32_t slot, uint32_t caps)
+{
+	struct member *m = &t->members[slot];
+
+	if (m->listed == caps)
+		return;
+	m->listed = caps;
+	forget_list(t, objects_ino(t->objects, slot, ROW_SELF));
 }
 
 void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes)
@@ -167,7 +174,7 @@ void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct
 	m = &t->members[slot];
 	place_home(t, slot, dev, notes);
 	for (size_t i = 0; i < n_views; i++) {
-		struct place was = m->at[i], is = wanted_place(t, &views[i], slot, dev, notes);
+		struct place was = m->at[i], is = wanted_place(t, &views[i], slot, dev);
 		uint64_t links = links_of(&views[i], &was);
 
 		m->at[i] = is;
@@ -178,6 +185,7 @@ void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct
 	}
 	if (m->caps != caps && notes)
 		note_rows(t, slot, m->caps, caps, notes);
+	forget_rows_list(t, slot, caps);
 	m->caps = caps;
 }
 
@@ -223,5 +231,5 @@ int views_build(struct tree *t, struct err *err)
 	atomic_store(&t->heard, model_generation(t->conf.model));
 	model_unlock(t->conf.model);
 	pthread_mutex_unlock(&t->lock);
-	return next ? fail(err, ENOMEM, "no memory for the node ids of all devices") : 0;
+	return next ? fail_nomem(err) : 0;
 }

@@ -81,8 +81,11 @@ void plan_show(const struct subject *s, struct out *o)
 	}
 	r = parse_query(s, s->dev->plan_query, &request, &err);
 	r = r ? r : print_steps(s->tree, &request, o, &err);
-	if (r)
-		out_printf(o, "error %s %s\n", err_name(err.code), err.text);
+	if (r) {
+		out_printf(o, "error %s ", err_name(err.code));
+		out_for_all(o, err.text);
+		out_printf(o, "\n");
+	}
 }
 
 /* A text that is refused is stored too, so that reading shows the refusal instead of old steps. */

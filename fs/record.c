@@ -2,7 +2,9 @@
 /* Records operations and refusals: the log, and last_error. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "audit.h"
 #include "internal.h"
@@ -26,24 +28,11 @@ struct record_head {
 	struct region_head region __attribute__((aligned(64)));
 	_Atomic uint64_t verdicts[RECORD_CODES];		/* by errno, 0: ok */
 	char root_error[LAST_ERROR];				/* guarded by the tree's lock */
+	uint32_t root_uid; /* likewise: who was refused with it */
 };
 
 const struct region_head record_layout = { "record", RECORD_ABI, sizeof(struct record_head) };
 const struct region_head log_layout = { "log", RING_ABI, LOG_BYTES };
-
-int record_open(struct tree *t, void *region, size_t size, struct err *err)
-{
-	struct record_head *head = region;
-
-	if (size < sizeof(*head))
-		return fail(err, ENOMEM, "no memory for the log");
-	if (!region_is(&head->region, &record_layout)) {
-		memset(head, 0, sizeof(*head));
-		region_begin(&head->region, &record_layout);
-	}
-	t->record = head;
-	return ring_open(head + 1, size - sizeof(*head), &log_layout, &t->log, err);
-}
 
 /* "<file>: <sentence>"; many sentences begin with their file. */
 static void error_text(char *buf, size_t size, const char *file, const struct err *err)
@@ -56,6 +45,51 @@ static void error_text(char *buf, size_t size, const char *file, const struct er
 		snprintf(buf, size, "%s: %s", file, err->text);
 }
 
+#define WRITTEN_MADE (REQUEST_VALUE + KEY_NAME + 4)
+
+void record_pace(struct tree *t, const struct actor *who)
+{
+	struct timespec wait;
+	uint64_t us;
+
+	pthread_mutex_lock(&t->lock);
+	us = log_wait(&t->log_shares, who, now_us());
+	pthread_mutex_unlock(&t->lock);
+	wait = (struct timespec){ (time_t)(us / 1000000), (long)(us % 1000000 * 1000) };
+	if (us)
+		nanosleep(&wait, NULL);
+}
+
+/* Only the capabilities make user 0 the administrator: who lacks them has a share like others. */
+#define NO_CAPS " caps=none"
+
+static size_t share_of(const char *line, size_t len, uint64_t *ret_owner)
+{
+	const char *uid = ring_field(line, len, " opener=") ?: ring_field(line, len, " uid=");
+	bool plain = ring_field(line, len, NO_CAPS);
+
+	*ret_owner = (uid ? strtoull(uid, NULL, 10) : 0) << 1 | plain;
+	return *ret_owner ? LOG_OF_USER : LOG_BYTES;
+}
+
+int record_open(struct tree *t, void *region, size_t size, struct err *err)
+{
+	struct record_head *head = region;
+	int r;
+
+	if (size < sizeof(*head))
+		return fail_nomem(err);
+	if (!region_is(&head->region, &record_layout)) {
+		memset(head, 0, sizeof(*head));
+		region_begin(&head->region, &record_layout);
+	}
+	t->record = head;
+	r = ring_open(head + 1, size - sizeof(*head), &log_layout, &t->log, err);
+	if (!r)
+		ring_set_share(t->log, share_of);
+	return r;
+}
+
 /* The request that a verdict is about. */
 struct asked {
 	const struct key *dev; /* NULL: the root */
@@ -66,20 +100,29 @@ struct asked {
 	bool late;   /* follows from a refusal that last_error already has */
 };
 
-/* The hash of what equal refusals have in common; 0: not a refusal. */
-static uint64_t refusal_of(const struct asked *a, const char *id, const struct err *err)
+/* The hash of what equal refusals, or equal changes, have in common. */
+static uint64_t equal_of(const struct asked *a, const char *id, const struct err *err)
 {
-	return err->code ? log_hash(log_hash(log_hash(0, id), a->file), err->text) : 0;
+	uint64_t hash = log_hash(log_hash(0, id), a->file);
+
+	if (err->code)
+		return log_hash(hash, err->text);
+	return a->value.data ? fnv1a(hash, a->value.data, a->value.size) ?: 1 : hash;
+}
+
+static enum log_about about(const struct err *err)
+{
+	return err->code ? LOG_REFUSED : err->idle ? LOG_IDLE : LOG_CHANGED;
 }
 
 /* tell: the user has not used up the share of the log. */
-static struct log_told take_share(struct tree *t, const struct actor *who, uint64_t refusal,
-				  struct out *o)
+static struct log_told take_share(struct tree *t, const struct actor *who, const struct err *err,
+				  uint64_t equal, struct out *o)
 {
 	struct log_told told;
 
 	pthread_mutex_lock(&t->lock);
-	told = log_share(&t->log_shares, who, refusal, o->len, now_ms());
+	told = log_share(&t->log_shares, who, about(err), equal, o->len, now_us());
 	pthread_mutex_unlock(&t->lock);
 	if (told.again && told.tell && !who->opener.reserve)
 		out_printf(o, " again=%llu", (unsigned long long)told.again);
@@ -140,12 +183,16 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 	out_printf(&o, " pid=%d uid=%u", (int)who->pid, (unsigned int)who->uid);
 	if (who->opener.uid != who->uid)
 		out_printf(&o, " opener=%u", (unsigned int)who->opener.uid);
+	if (!who->opener.uid && !who->opener.reserve)
+		out_printf(&o, NO_CAPS);
+	if (who->login)
+		out_printf(&o, " loginuid=%u", who->login - 1);
 	out_pair(&o, "comm", who->comm[0] ? who->comm : "none");
 	out_pair(&o, "result", err_name(err->code));
 	out_pair(&o, "text", text);
 	there = since && !o.failed && ring_has(t->log, since - 1, o.data + timed, o.len - timed);
 	if (!there)
-		told = take_share(t, who, refusal_of(a, id, err), &o);
+		told = take_share(t, who, err, equal_of(a, id, err), &o);
 	if (told.tell && !o.failed)
 		ring_put(t->log, o.data, o.len);
 	if (told.journal && !o.failed)
@@ -155,30 +202,37 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 	return there ? LOG_THERE : told.tell ? LOGGED : LOG_COUNTED;
 }
 
-static void set_device_error(struct tree *t, const struct key *dev, const char *text)
+static void set_device_error(struct tree *t, const struct key *dev, const char *text, uid_t uid)
 {
 	struct device *d;
 
 	model_lock(t->conf.model);
 	d = model_edit(t->conf.model, dev, false);
-	if (d)
+	if (d) {
 		STR_COPY(d->last_error, text);
+		d->error_uid = uid;
+	}
 	model_publish(t->conf.model);
 	model_unlock(t->conf.model);
 }
 
-static void set_root_error(struct tree *t, const char *text)
+static void set_root_error(struct tree *t, const char *text, uid_t uid)
 {
 	pthread_mutex_lock(&t->lock);
 	STR_COPY(t->record->root_error, text);
+	t->record->root_uid = uid;
 	pthread_mutex_unlock(&t->lock);
 }
 
-void record_root_error(struct tree *t, char buf[static LAST_ERROR])
+uid_t record_root_error(struct tree *t, char buf[static LAST_ERROR])
 {
+	uid_t uid;
+
 	pthread_mutex_lock(&t->lock);
 	str_copy(buf, LAST_ERROR, t->record->root_error);
+	uid = t->record->root_uid;
 	pthread_mutex_unlock(&t->lock);
+	return uid;
 }
 
 uint64_t record_count(struct tree *t, int code)
@@ -256,19 +310,25 @@ static void record(struct tree *t, const struct asked *a, const struct actor *wh
 		error_text(text, sizeof(text), a->file, err);
 	news &= !a->late;
 	if (news && a->dev)
-		set_device_error(t, a->dev, text);
+		set_device_error(t, a->dev, text, who->opener.uid);
 	else if (news)
-		set_root_error(t, text);
+		set_root_error(t, text, who->opener.uid);
 	if (log_verdict(t, a, who, err, since) != LOG_THERE)
 		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
 }
 
 void record_verdict(struct tree *t, const struct key *dev, const char *file,
-		    struct written value, const struct actor *who, const struct err *err,
-		    uint64_t since)
+		    struct written value, const struct actor *who, const struct err *err)
 {
-	record(t, &(struct asked){ .dev = dev, .file = file, .value = value }, who, err, since);
+	record(t, &(struct asked){ .dev = dev, .file = file, .value = value }, who, err, 0);
 	wake_later(t, slot_of(t, dev));
+}
+
+void tree_wrote(struct tree *t, const struct key *dev)
+{
+	model_lock(t->conf.model);
+	model_wrote(t->conf.model, dev);
+	model_unlock(t->conf.model);
 }
 
 void record_late(struct tree *t, const struct key *dev, const char *file, struct written value,
@@ -294,7 +354,8 @@ void record_owner(struct tree *t, const struct key *dev, const char *file, const
 void record_command(struct tree *t, const struct key *dev, struct written line,
 		    const struct actor *who, const struct err *err, uint64_t since)
 {
-	record_verdict(t, dev, "ctl", line, who, err, since);
+	record(t, &(struct asked){ .dev = dev, .file = "ctl", .value = line }, who, err, since);
+	wake_later(t, slot_of(t, dev));
 	if (t->conf.told)
 		t->conf.told();
 }
@@ -306,19 +367,33 @@ void record_refused_open(struct tree *t, struct fuse_req *req, const struct node
 
 	if (n->kind == OBJ_ROOT || n->subject.dev)
 		record_verdict(t, n->subject.dev ? &n->dev.key : NULL, name,
-			       (struct written){ 0 }, &who, err, 0);
+			       (struct written){ 0 }, &who, err);
 }
 
-/* A request for a device that does not exist, or that names a child, is recorded at the parent. */
+/* The file that stands for one that the driver alone sets: restore asks for the latter. */
+static const char *instead_of(struct model *m, const struct request *w)
+{
+	const struct attr *row = attr_by_name(kind_of_bus(w->dev.bus), 0, w->file);
+	const struct device *dev = row && row->instead ? model_find(m, &w->dev) : NULL;
+
+	return dev && !row_takes(row, dev->caps) ? row->instead : NULL;
+}
+
+/* A request for a device that does not exist, or that names a child, is recorded at the parent;
+ * one for a file that stands for another, as it was written. */
 static void record_target(struct tree *t, const struct request *asked, struct request *ret,
 			  char *file, size_t size)
 {
+	const char *instead;
 	bool absent;
 
 	model_lock(t->conf.model);
 	absent = request_resolve(t->conf.model, asked, ret);
+	instead = absent ? NULL : instead_of(t->conf.model, ret);
 	model_unlock(t->conf.model);
-	str_copy(file, size, request_written(asked));
+	str_copy(file, size, instead ? instead : request_written(asked));
+	if (instead || asked->as[0])
+		STR_COPY(ret->value, ret->value[0] && strcmp(ret->value, "0") ? "1" : "0");
 	if (asked->made_by[0] || absent)
 		ret->dev = *request_parent(asked);
 	if (absent && asked->child)
@@ -338,6 +413,16 @@ static void tell_other(struct err *err, const struct request *w, const struct re
 	     err->text);
 }
 
+/* Of a device that was made: as its line would make it again. */
+static struct written value_of(const struct request *asked, const struct request *w,
+			       char made[static WRITTEN_MADE])
+{
+	if (!asked->made_by[0] || !w->value[0])
+		return written_text(w->value[0] ? w->value : "none");
+	snprintf(made, WRITTEN_MADE, "\"%s\" %s", w->value, asked->dev.name);
+	return written_text(made);
+}
+
 void tree_verdict(void *tree, const struct request *requests, size_t n, const struct actor *who,
 		  const struct err *err, uint64_t *place)
 {
@@ -346,7 +431,7 @@ void tree_verdict(void *tree, const struct request *requests, size_t n, const st
 	if (!since)
 		*place = ring_head(((struct tree *)tree)->log) + 1;
 	for (size_t i = 0; i < n; i++) {
-		char file[REQUEST_FILE + 16];
+		char file[REQUEST_FILE + 16], made[WRITTEN_MADE];
 		struct err told = *err;
 		struct request w;
 		struct asked asked = { .dev = &w.dev, .file = file };
@@ -354,10 +439,13 @@ void tree_verdict(void *tree, const struct request *requests, size_t n, const st
 
 		tell_other(&told, &requests[i], requests, n);
 		record_target(tree, &requests[i], &w, file, sizeof(file));
-		asked.value = written_text(w.value[0] ? w.value : "none");
+		asked.value = value_of(&requests[i], &w, made);
 		asked.forced = w.force;
+		if (!w.restores)
+			tree_wrote(tree, &w.dev);
 		record(tree, &asked, who, &told, since);
 		slot = slot_of(tree, &w.dev);
 		wake_logs(tree, &slot, slot != NO_SLOT);
 	}
+	record_pace(tree, who);
 }

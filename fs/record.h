@@ -28,25 +28,29 @@ struct written {
 };
 struct written written_text(const char *text);
 
-/* Records a verdict in the log and in last_error of the device, or (dev NULL) of the root. since:
- * if a former process may have logged it already, the offset of the log when it began, plus 1; else
- * 0. */
+/* Records a verdict in the log and in last_error of the device, or (dev NULL) of the root. */
 void record_verdict(struct tree *t, const struct key *dev, const char *file, struct written value,
-		    const struct actor *who, const struct err *err, uint64_t since);
+		    const struct actor *who, const struct err *err);
 /* Likewise, but last_error stays: the cause is already there. */
 void record_late(struct tree *t, const struct key *dev, const char *file, struct written value,
 		 const struct actor *who, const struct err *err);
+/* model_wrote(): for a write that somebody begins, or that has its verdict. */
+void tree_wrote(struct tree *t, const struct key *dev);
+/* Waits until the journal can take the next change of this user: not at all for who has a reserve.
+ * Call it after a change was recorded, on a thread that such users have for themselves. */
+void record_pace(struct tree *t, const struct actor *who);
 /* For chmod and chown. Success keeps last_error: vim calls chmod by itself after a refused
  * write. */
 void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,
 		  const struct actor *who, const struct err *err);
-/* For a command of ctl. */
+/* For a command of ctl. since: if a former process may have told of it, where the log ended before
+ * that, and 1; else 0. */
 void record_command(struct tree *t, const struct key *dev, struct written line,
 		    const struct actor *who, const struct err *err, uint64_t since);
 /* For an open for writing that is refused, of a file of n's object. Called by the FUSE thread. */
 void record_refused_open(struct tree *t, struct fuse_req *req, const struct node *n,
 			 const char *name, const struct err *err);
-void record_root_error(struct tree *t, char buf[static LAST_ERROR]);
+uid_t record_root_error(struct tree *t, char buf[static LAST_ERROR]); /* who was refused */
 /* Number of verdicts so far; code 0: ok. */
 uint64_t record_count(struct tree *t, int code);
 

@@ -4,7 +4,6 @@
 #define FUSE_USE_VERSION 312
 #include "request.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
@@ -20,27 +19,31 @@
 #include "pcidevfs/util.h"
 #include "rights.h"
 #include "twins.h"
+#include "writers.h"
 
 int request_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
 	       struct err *err)
 {
+	size_t clean;
+
 	text[0] = '\0';
 	if (size > WRITE_MAX)
 		return fail(err, E2BIG, "%s: %zu bytes were written, at most %d are taken at once",
 			    file, size, WRITE_MAX);
 	if (size && buf[size - 1] == '\n')
 		size--;
-	for (size_t i = 0; i < size; i++) {
-		if (buf[i] == '\n')
-			return fail(err, EINVAL, "%s: one line at a time", file);
-		if (iscntrl((unsigned char)buf[i]))
-			return fail(err, EINVAL,
-				    "%s: the value holds a control character (%d) at byte %zu",
-				    file, (unsigned char)buf[i], i + 1);
-	}
 	memcpy(text, buf, size);
 	text[size] = '\0';
-	return 0;
+	clean = str_clean_len(text, size);
+	if (clean == size)
+		return 0;
+	text[0] = '\0';
+	if (buf[clean] == '\n')
+		return fail(err, EINVAL, "%s: one line at a time", file);
+	return fail(err, EINVAL,
+		    "%s: the value holds a control character, an invisible one or a byte that is not "
+		    "UTF-8 (%d) at byte %zu",
+		    file, (unsigned char)buf[clean], clean + 1);
 }
 
 int request_parse(const struct subject *s, const struct attr *row, const char *text,
@@ -77,6 +80,18 @@ static pid_t process_of(pid_t thread)
 	return parse_u64(line, INT_MAX, &pid) ? thread : (pid_t)pid;
 }
 
+/* A session's processes cannot change it. Those of none (a service) can set their own: it is for
+ * people who read the log, and no right depends on it. */
+static uint32_t login_of(pid_t pid)
+{
+	char text[16];
+	uint64_t uid;
+
+	if (!proc_text(pid, "loginuid", text, sizeof(text)) || parse_u64(text, UINT32_MAX, &uid))
+		return 0;
+	return (uint32_t)uid + 1;
+}
+
 struct actor request_actor(fuse_req_t req, uint64_t tag, const struct creds *opened)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -84,12 +99,27 @@ struct actor request_actor(fuse_req_t req, uint64_t tag, const struct creds *ope
 	size_t n = proc_text(who.pid, "comm", who.comm, sizeof(who.comm));
 	struct creds own;
 
+	who.login = login_of(who.pid);
 	if (!opened)
 		rights_creds(req, true, &own);
 	who.opener = opened ? *opened : own;
 	if (n && who.comm[n - 1] == '\n')
 		who.comm[n - 1] = '\0';
+	str_clean(who.comm);
 	return who;
+}
+
+static void interrupted(fuse_req_t req, void *slot)
+{
+	const struct tree *t = fuse_req_userdata(req);
+
+	writers_signal(t->writers, (uint32_t)(uintptr_t)slot);
+}
+
+void request_begins(struct tree *t, fuse_req_t req, uint32_t slot, uint64_t tag)
+{
+	writers_begin(t->writers, slot, tag, fuse_req_ctx(req)->pid);
+	fuse_req_interrupt_func(req, interrupted, (void *)(uintptr_t)slot);
 }
 
 void request_leaves(struct tree *t, const struct node *n, uint32_t slot)
@@ -103,6 +133,7 @@ void request_leaves(struct tree *t, const struct node *n, uint32_t slot)
 /* Written down, so that a write that is sent again gets the same one. */
 void request_ends(struct tree *t, uint32_t slot, int result)
 {
+	writers_end(t->writers, slot);
 	journal_end(t->journal, slot, result);
 	twins_end(t->twins, slot);
 }

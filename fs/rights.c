@@ -67,6 +67,14 @@ static bool in_groups(const struct creds *who, gid_t gid)
 	return who->gid == gid;
 }
 
+/* Of the group pcidevfs. */
+static bool is_member(const struct tree *t, const struct creds *who)
+{
+	gid_t group = atomic_load(&t->group);
+
+	return group && in_groups(who, group);
+}
+
 void rights_creds(struct fuse_req *req, bool looks, struct creds *ret)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
@@ -82,7 +90,7 @@ void rights_creds(struct fuse_req *req, bool looks, struct creds *ret)
 	if (n > 0)
 		ret->n_groups = n < CREDS_GROUPS ? (uint32_t)n : CREDS_GROUPS;
 	ret->reserve = caps & (1u << CAP_SYS_ADMIN | 1u << CAP_DAC_OVERRIDE) ||
-		       (looks && t->group && in_groups(ret, t->group));
+		       (looks && is_member(t, ret));
 }
 
 static bool mode_allows(const struct creds *who, const struct stat *st)
@@ -212,7 +220,7 @@ int rights_check_value(const struct subject *s, const struct creds *who, const s
 {
 	const struct tree *t = s->tree;
 
-	if (!row->reaches || who->overrides || (t->group && in_groups(who, t->group)))
+	if (!row->reaches || who->overrides || is_member(t, who))
 		return 0;
 	return row->reaches(s, request, err);
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#define _GNU_SOURCE
 #include "ring.h"
 
 #include <errno.h>
@@ -16,6 +17,7 @@
 struct head {
 	struct region_head region;
 	_Atomic uint64_t tail, head; /* tail moves before its line is overwritten, head after */
+	_Atomic uint64_t moved;
 	_Atomic uint64_t seq;
 	_Atomic uint64_t written; /* ns of the calendar */
 	char text[] __attribute__((aligned(64)));
@@ -24,12 +26,24 @@ struct head {
 struct ring {
 	pthread_mutex_t lock;
 	struct head *h;
+	ring_share *share; /* NULL: lines have no owners */
+};
+
+#define OWNERS 256
+
+/* How many bytes of each owner stay. */
+struct ring_owners {
+	size_t n;
+	struct {
+		uint64_t id;
+		size_t used;
+	} v[OWNERS];
 };
 
 static bool is_ours(const struct head *h, const struct region_head *layout)
 {
 	return region_is(&h->region, layout) && h->tail <= h->head &&
-	       h->head - h->tail <= layout->size && h->head >> 62 == 0;
+	       h->head - h->tail <= layout->size && h->moved <= h->head && h->head >> 62 == 0;
 }
 
 int ring_open(void *region, size_t size, const struct region_head *layout, struct ring **ret,
@@ -40,7 +54,7 @@ int ring_open(void *region, size_t size, const struct region_head *layout, struc
 
 	if (!r || size < sizeof(*h) + layout->size) {
 		free(r);
-		return fail(err, ENOMEM, "no memory for the ring of events");
+		return fail_nomem(err);
 	}
 	if (!is_ours(h, layout)) {
 		memset(h, 0, sizeof(*h));
@@ -80,17 +94,74 @@ static void copy_out(const struct head *h, uint64_t at, char *buf, size_t len)
 	memcpy(buf + first, h->text, len - first);
 }
 
-/* Drops the older half, in whole lines, if need bytes are not free. */
-static void make_room(struct head *h, size_t need)
+void ring_set_share(struct ring *r, ring_share *share)
 {
-	uint64_t tail = h->tail;
+	r->share = share;
+}
+
+/* Counts a line for its owner. False: newer lines have used up the owner's share, or there are too
+ * many owners to count for this one, which then has no share. */
+static bool count_line(const struct ring *r, struct ring_owners *o, const char *line, size_t len)
+{
+	uint64_t id;
+	size_t share = r->share(line, len, &id), i = 0;
+
+	while (i < o->n && o->v[i].id != id)
+		i++;
+	if (i == OWNERS)
+		return false;
+	if (i == o->n)
+		o->v[o->n++].id = id;
+	o->v[i].used += len;
+	return o->v[i].used <= share;
+}
+
+/* Moves the lines that stay to the end of the first `half` bytes, at most `most` bytes in all.
+ * Returns how many bytes stay. */
+static size_t select_lines(const struct ring *r, char *text, size_t half, size_t len, size_t most)
+{
+	struct ring_owners *owners = calloc(1, sizeof(*owners));
+	size_t kept = 0;
+
+	for (size_t end = len; owners && end;) {
+		const char *nl = end > 1 ? memrchr(text, '\n', end - 1) : NULL;
+		size_t at = nl ? (size_t)(nl + 1 - text) : 0, n = end - at;
+
+		if (count_line(r, owners, text + at, n) && end <= half && kept + n <= most) {
+			kept += n;
+			memmove(text + half - kept, text + at, n);
+		}
+		end = at;
+	}
+	free(owners);
+	return kept;
+}
+
+/* Drops the older half, in whole lines, if need bytes are not free. A quarter of the ring at most
+ * stays of that half: else it would be full again at once. */
+static void make_room(struct ring *r, size_t need)
+{
+	struct head *h = r->h;
+	const uint64_t tail = h->tail;
+	uint64_t half = tail + (h->head - tail) / 2;
+	_free_ char *text = NULL;
+	size_t kept;
 
 	if (h->region.size - (h->head - tail) >= need)
 		return;
-	tail += (h->head - tail) / 2;
-	while (tail < h->head && h->text[tail % h->region.size] != '\n')
-		tail++;
-	h->tail = tail + (tail < h->head);
+	while (half < h->head && h->text[half % h->region.size] != '\n')
+		half++;
+	half += half < h->head;
+	text = r->share ? malloc(h->head - tail) : NULL;
+	if (text)
+		copy_out(h, tail, text, h->head - tail);
+	h->moved = half;
+	h->tail = half;
+	if (!text)
+		return;
+	kept = select_lines(r, text, half - tail, h->head - tail, h->region.size / 4);
+	copy_in(h, half - kept, text + (half - tail) - kept, kept);
+	h->tail = half - kept;
 }
 
 uint64_t ring_put(struct ring *r, const char *rest, size_t len)
@@ -105,7 +176,7 @@ uint64_t ring_put(struct ring *r, const char *rest, size_t len)
 	pthread_mutex_lock(&r->lock);
 	seq = ++h->seq;
 	n = (size_t)snprintf(number, sizeof(number), "seq=%llu ", (unsigned long long)seq);
-	make_room(h, n + len + 1);
+	make_room(r, n + len + 1);
 	copy_in(h, h->head, number, n);
 	copy_in(h, h->head + n, rest, len);
 	copy_in(h, h->head + n + len, "\n", 1);
@@ -158,7 +229,7 @@ struct ring_span ring_span(struct ring *r)
 	struct ring_span span;
 
 	pthread_mutex_lock(&r->lock);
-	span = (struct ring_span){ r->h->tail, r->h->head, r->h->written };
+	span = (struct ring_span){ r->h->tail, r->h->head, r->h->moved, r->h->written };
 	pthread_mutex_unlock(&r->lock);
 	return span;
 }
@@ -192,20 +263,20 @@ long ring_read(struct ring *r, uint64_t at, char *buf, size_t size, uint64_t *re
 }
 
 /* Quoted text is skipped: its writer chose it, and it may look like a field. */
-static bool has_field(const char *line, size_t len, const char *where)
+const char *ring_field(const char *line, size_t len, const char *where)
 {
 	size_t n = strlen(where);
 	bool quoted = false;
 
 	for (size_t i = 0; i + n <= len; i++) {
 		if (!quoted && !memcmp(line + i, where, n))
-			return true;
+			return line + i + n;
 		if (line[i] == '"')
 			quoted = !quoted;
 		else if (line[i] == '\\' && quoted)
 			i++;
 	}
-	return false;
+	return NULL;
 }
 
 static void print_matching(const char *text, size_t len, const char *where, struct out *o)
@@ -216,7 +287,7 @@ static void print_matching(const char *text, size_t len, const char *where, stru
 		const char *nl = memchr(text, '\n', (size_t)(end - text));
 		const char *next = nl ? nl + 1 : end;
 
-		if (has_field(text, (size_t)(next - text), where))
+		if (ring_field(text, (size_t)(next - text), where))
 			out_put(o, text, (size_t)(next - text));
 		text = next;
 	}

@@ -35,13 +35,14 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }
 
-/* Capabilities are read only if they matter: of openers for writing, and of user 0 for long texts
- * or if too many files are open. */
+/* Capabilities are read only if they matter: of openers for writing or of a file that names
+ * holders, and of user 0 for long texts or if too many files are open. */
 static int open_file(struct tree *t, fuse_req_t req, const struct node *n, bool writes,
 		     const struct cursor *at, uint64_t *ret_fh, struct err *err)
 {
 	bool root = !fuse_req_ctx(req)->uid;
-	bool looks = writes || (root && n->row->flags & ATTR_SNAPSHOT);
+	bool looks = writes || n->row->flags & ATTR_HOLDER ||
+		     (root && n->row->flags & ATTR_SNAPSHOT);
 	struct creds who;
 	int r;
 
@@ -64,6 +65,9 @@ static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
 		return -EISDIR;
 	if (fi->flags & O_DIRECT)
 		return -EINVAL; /* as in sysfs */
+	if (!may_open(t, n, fi->flags) && writes && n->subject.dev &&
+	    !row_takes(n->row, n->dev.caps))
+		return row_refuse_write(n->row, &n->dev, err);
 	if (!may_open(t, n, fi->flags))
 		return writes ? fail(err, EACCES, "%s: it can only be read%s", n->row->name,
 				     row_writable(n->row) ? "; its mode has no w" : "")
@@ -97,7 +101,7 @@ static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid
 		return;
 	who = request_actor(req, 0, NULL);
 	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name,
-		       (struct written){ 0 }, &who, err, 0);
+		       (struct written){ 0 }, &who, err);
 }
 
 /* Makes the kernel run writers of one file in parallel (Linux 6.2), and a reader of ctl beside its
@@ -233,12 +237,16 @@ static void reply_text(const struct read_job *job, const struct node *n, struct 
 /* Makes the text now. */
 static void reply_fresh(const struct read_job *job, const struct node *n)
 {
+	static const struct creds nobody = { .uid = (uid_t)-1 };
+	struct subject s = n->subject;
 	struct out o = { 0 };
 	struct text *text;
 
 	if (job->file)
 		files_seen(job->tree->files, job->file);
-	n->row->show(&n->subject, &o);
+	if (n->row->flags & ATTR_HOLDER)
+		s.reader = job->file ? &job->file->creds : &nobody;
+	n->row->show(&s, &o);
 	text = o.failed ? NULL : text_take(&o);
 	if (text)
 		reply_text(job, n, text);
@@ -319,6 +327,10 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 	};
 	struct node n;
 
+	if (fi->flags & O_DIRECT) { /* set after the open, which sysfs does not allow */
+		fuse_reply_err(req, EINVAL);
+		return;
+	}
 	if (node_get(t, ino, &n)) {
 		fuse_reply_err(req, ENODEV);
 		return;

@@ -25,8 +25,9 @@ const struct region_head stash_layout = { "stash", STASH_ABI, STASH_COUNT };
  * they determine the regions' places. */
 static const size_t sizes[STASH_COUNT] = {
 	[STASH_SESSION] = 1 * MIB, [STASH_MODEL] = 4096 * MIB, [STASH_OBJECTS] = 256 * MIB,
-	[STASH_CTL] = 1088 * MIB,  [STASH_EVENTS] = 16 * MIB,  [STASH_LOG] = 16 * MIB,
-	[STASH_FILES] = 512 * MIB, [STASH_JOURNAL] = 64 * MIB, [STASH_TXN] = 512 * MIB,
+	[STASH_CTL] = 1 * MIB,     [STASH_EVENTS] = 16 * MIB,  [STASH_LOG] = 16 * MIB,
+	[STASH_FILES] = 512 * MIB, [STASH_JOURNAL] = 64 * MIB,
+	[STASH_INTENTS] = 129 * MIB,
 };
 
 /* The head has the first page. */
@@ -107,7 +108,7 @@ int stash_attach(int fd, struct stash **ret, struct err *err)
 		return r;
 	s = calloc(1, sizeof(*s));
 	if (!s)
-		return fail(err, ENOMEM, "out of memory");
+		return fail_nomem(err);
 	s->base = mmap(NULL, place(STASH_COUNT), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
 		       fd, 0);
 	if (s->base == MAP_FAILED) {

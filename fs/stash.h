@@ -15,19 +15,19 @@ struct err;
 struct region_head;
 struct stash;
 
-#define STASH_ABI 4
+#define STASH_ABI 7
 extern const struct region_head stash_layout;
 
 enum stash_region {
 	STASH_SESSION, /* stored INIT, generations, counters: session.c */
 	STASH_MODEL,   /* model.h's arena */
 	STASH_OBJECTS, /* node ids: objects.c */
-	STASH_CTL,     /* content of open ctl files: ctl_store.c */
+	STASH_CTL,     /* what is left of open ctl files: ctl_file.c */
 	STASH_EVENTS,  /* ring of event lines: ring.c */
 	STASH_LOG,     /* ring of log lines: ring.c */
 	STASH_FILES,   /* open files, their pollers, positions in streams: files.c */
 	STASH_JOURNAL, /* write requests in job and their verdicts */
-	STASH_TXN,     /* the engine's journal: running operations, step by step */
+	STASH_INTENTS, /* a copy of the state file: model/intents/intent_copy.c */
 	STASH_COUNT
 };
 

@@ -85,29 +85,37 @@ static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 	st->st_gid = own.gid;
 }
 
-/* The owner of a device's directory applies to those of its files that have none of their own. */
+/* The owner of a device's directory applies to those of its files that have none of their own, and
+ * that not everybody may read and nobody write. What not everybody may read stays the group's. */
 static void apply_rights(struct tree *t, const struct whose *w, uint64_t dir_ino, struct stat *st)
 {
 	const struct whose dir = { w->kind, w->name, NULL };
 	struct owner own;
 
 	apply_owner(t, w, st);
-	if (!(w->row->mode & 0222) || find_owner(t, w, st->st_ino, &own) ||
+	if ((!(w->row->mode & 0222) && w->row->mode & 0004) || find_owner(t, w, st->st_ino, &own) ||
 	    !find_owner(t, &dir, dir_ino, &own))
 		return;
 	st->st_uid = own.uid;
-	if (own.gid)
+	if (own.gid && w->row->mode & 0222)
 		st->st_gid = own.gid;
+}
+
+bool row_is_groups(const struct attr *row)
+{
+	return row->mode & 0020 || !(row->mode & 0004);
 }
 
 void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *st)
 {
+	gid_t group = atomic_load(&t->group);
+
 	memset(st, 0, sizeof(*st));
 	st->st_mode = S_IFREG | row->mode;
 	st->st_nlink = 1;
-	if (row->mode & 0020 || !(row->mode & 0004)) {
-		st->st_gid = t->group;
-		st->st_mode &= t->group ? ~(mode_t)0 : ~(mode_t)0020;
+	if (row_is_groups(row)) {
+		st->st_gid = group;
+		st->st_mode &= group ? ~(mode_t)0 : ~(mode_t)0020;
 	}
 }
 
@@ -167,7 +175,7 @@ static nlink_t count_dirs(struct tree *t, enum obj_kind kind, uint32_t slot, uin
 
 static void take_writers(const struct node *n, const struct attr *row, struct stat *st)
 {
-	if (n->subject.dev && (n->dev.caps & row->write_caps) != row->write_caps)
+	if (n->subject.dev && !row_takes(row, n->dev.caps))
 		st->st_mode &= ~(mode_t)0222;
 }
 

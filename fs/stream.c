@@ -38,7 +38,7 @@ int stream_new(struct ring *ring, struct stream **ret, struct err *err)
 	struct stream *s = calloc(1, sizeof(*s));
 
 	if (!s)
-		return fail(err, ENOMEM, "no memory for the event stream");
+		return fail_nomem(err);
 	s->ring = ring;
 	pthread_mutex_init(&s->lock, NULL);
 	*ret = s;

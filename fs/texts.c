@@ -68,48 +68,9 @@ void text_unref(struct text *text)
 {
 	if (!text || atomic_fetch_sub(&text->refs, 1) != 1)
 		return;
-	free(text->users);
+	quota_free(&text->keepers);
 	free(text->data);
 	free(text);
-}
-
-struct text_user {
-	uid_t uid;
-	uint32_t files;
-};
-
-static struct text_user *user_of(struct text *text, uid_t uid)
-{
-	for (size_t i = 0; i < text->n_users; i++)
-		if (text->users[i].uid == uid)
-			return &text->users[i];
-	return NULL;
-}
-
-int text_use(struct text *text, uid_t uid)
-{
-	struct text_user *user = user_of(text, uid);
-
-	if (user) {
-		user->files++;
-		return 0;
-	}
-	user = reallocarray(text->users, text->n_users + 1, sizeof(*user));
-	if (!user)
-		return -ENOMEM;
-	text->users = user;
-	user[text->n_users++] = (struct text_user){ .uid = uid, .files = 1 };
-	return 1;
-}
-
-bool text_unuse(struct text *text, uid_t uid)
-{
-	struct text_user *user = user_of(text, uid);
-
-	if (!user || --user->files)
-		return false;
-	*user = text->users[--text->n_users];
-	return true;
 }
 
 int texts_new(struct texts **ret)

@@ -9,7 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
+
+#include "pcidevfs/quota.h"
 
 struct node;
 struct out;
@@ -21,8 +22,7 @@ struct text {
 	atomic_uint refs;
 	size_t len;
 	char *data;
-	struct text_user *users; /* users whose open files keep it */
-	size_t n_users;
+	struct quota keepers; /* open files that keep it; guarded by their lock */
 };
 
 /* Takes over the data. NULL: no memory, and o is untouched. */
@@ -30,10 +30,6 @@ struct text *text_take(struct out *o);
 /* NULL is allowed. */
 struct text *text_ref(struct text *text);
 void text_unref(struct text *text);
-/* Count one file more, or one less, of this user that keeps it. text_use(): 1 for the user's first
- * file, 0 for another, -ENOMEM. text_unuse(): true for the last. Need the lock of the shares. */
-int text_use(struct text *text, uid_t uid);
-bool text_unuse(struct text *text, uid_t uid);
 
 /* A request for a text. Must stay valid until done is called, by any thread, once. */
 struct asker {

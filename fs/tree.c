@@ -9,6 +9,7 @@
 #include "internal.h"
 #include "journal.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/group.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
@@ -18,32 +19,11 @@
 #include "stream.h"
 #include "texts.h"
 #include "twins.h"
+#include "writers.h"
 
 enum { READERS = 16 };
 
 const struct region_head events_layout = { "events", RING_ABI, 512 << 10 };
-
-/* Reads the file directly: the name service would take a third of our memory, or ask the
- * network. */
-static gid_t find_group(void)
-{
-	static const char name[] = "pcidevfs:";
-	FILE *groups = fopen("/etc/group", "re");
-	char line[1024];
-	gid_t gid = 0;
-
-	/* The C library's own reader asks for the file's position at each line. */
-	while (groups && fgets(line, sizeof(line), groups)) {
-		bool ours = !strncmp(line, name, sizeof(name) - 1);
-		const char *number = ours ? strchr(line + sizeof(name) - 1, ':') : NULL;
-
-		if (number)
-			gid = (gid_t)strtoul(number + 1, NULL, 10);
-	}
-	if (groups)
-		fclose(groups);
-	return gid;
-}
 
 /* Opens all data in the stash, each in its region. */
 static int open_regions(struct tree *t, struct err *err)
@@ -62,7 +42,7 @@ static int open_regions(struct tree *t, struct err *err)
 	if (r)
 		return r;
 	at = stash_region(st, STASH_CTL, &size);
-	r = ctl_new(at, size, &t->ctl, err);
+	r = ctl_new(at, size, t->files, &t->ctl, err);
 	if (r)
 		return r;
 	at = stash_region(st, STASH_EVENTS, &size);
@@ -78,17 +58,22 @@ static int open_regions(struct tree *t, struct err *err)
 	return r ? r : stream_new(t->events, &t->stream, err);
 }
 
+static void withdraw(void *ctx, uint64_t tag)
+{
+	ctl_withdraw(ctx, tag);
+}
+
 int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 {
 	struct tree *t = calloc(1, sizeof(*t));
 	int r;
 
 	if (!t)
-		return fail(err, ENOMEM, "no memory for the tree");
+		return fail_nomem(err);
 	t->conf = *conf;
 	atomic_init(&t->no_epochs, conf->no_epochs);
 	t->fuse_fd = -1;
-	t->group = find_group();
+	atomic_init(&t->group, group_find());
 	rights_start(t);
 	atomic_store(&t->listed_at, now_real_ns());
 	pthread_mutex_init(&t->lock, NULL);
@@ -96,10 +81,9 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	t->sets = sets_new();
 	pthread_mutex_init(&t->dropping, NULL);
 	r = t->sets && !texts_new(&t->texts) && !twins_new(&t->twins)
-		    ? open_regions(t, err)
-		    : fail(err, ENOMEM, "no memory for the tree");
-	if (!r)
-		r = views_build(t, err);
+		    ? open_regions(t, err) : fail_nomem(err);
+	r = r ? r : writers_new(withdraw, t, &t->writers, err);
+	r = r ? r : views_build(t, err);
 	if (r)
 		tree_free(t);
 	else
@@ -116,13 +100,20 @@ int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, 
 	t->first = first;
 	files_use(t->files, fuse_fd);
 	r = pool_new(1, &t->worker, err);
+	r = r ? r : pool_new(1, &t->commands, err);
 	r = r ? r : pool_new(READERS, &t->readers, err);
 	return r ? r : changes_start(t, err);
 }
 
-void tree_watch(struct tree *t, _Atomic uint64_t *in_hand)
+void tree_watch(struct tree *t, _Atomic uint64_t *worker, _Atomic uint64_t *commands)
 {
-	pool_watch(t->worker, in_hand);
+	pool_watch(t->worker, worker);
+	pool_watch(t->commands, commands);
+}
+
+const _Atomic gid_t *tree_group(const struct tree *t)
+{
+	return &t->group;
 }
 
 bool tree_idle(struct tree *t)
@@ -145,6 +136,8 @@ void tree_stop(struct tree *t)
 	if (!t)
 		return;
 	changes_stop(t);
+	writers_stop(t->writers);
+	end_pool(&t->commands);
 	end_pool(&t->worker);
 	end_pool(&t->readers);
 	t->se = NULL;
@@ -164,6 +157,7 @@ void tree_free(struct tree *t)
 	files_free(t->files);
 	texts_free(t->texts);
 	twins_free(t->twins);
+	writers_free(t->writers);
 	sets_free(t->sets);
 	objects_close(t->objects);
 	free(t->members);

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 struct engine;
 struct err;
@@ -26,6 +27,9 @@ struct tree_conf {
 	const char *boot_id; /* for inventory; must outlive the tree */
 	/* Fills `health` with keyed lines of session and backend. May take long. May be NULL. */
 	void (*health)(void *ctx, struct out *o);
+	/* Likewise a few of them for metrics.prom, by health_metric(). Does not wait. May be
+	 * NULL. */
+	void (*metrics)(void *ctx, struct out *o);
 	void *health_ctx;
 	/* The unique of this thread's request, as from the kernel (bit 63: resent). */
 	uint64_t (*unique)(void);
@@ -33,6 +37,9 @@ struct tree_conf {
 	/* For tests: called when the verdict of a ctl command is in the log. May be NULL. */
 	void (*told)(void);
 };
+
+/* One line of pcidevfs_health. */
+void health_metric(struct out *o, const char *key, const char *value);
 
 /* The layout of the ring of events. */
 extern const struct region_head events_layout;
@@ -43,10 +50,16 @@ const struct fuse_lowlevel_ops *tree_ops(void);
  * invalidate and wake. A later generation (first == 0) also drops kernel caches and wakes all
  * polls. */
 int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, struct err *err);
-/* Right after that: in_hand of the thread that makes long texts, as for pool_watch(). */
-void tree_watch(struct tree *t, _Atomic uint64_t *in_hand);
+/* Right after that: in_hand of the threads that make long texts and read the lines of ctl, as for
+ * pool_watch(). */
+void tree_watch(struct tree *t, _Atomic uint64_t *worker, _Atomic uint64_t *commands);
 /* Is there no begun transaction whose operations are still to come? */
+/* The group pcidevfs, 0: there is none. */
+const _Atomic gid_t *tree_group(const struct tree *t);
 bool tree_idle(struct tree *t);
+/* The group pcidevfs has this number from now on; 0: there is none. Any thread, between
+ * tree_start() and tree_stop(). */
+void tree_set_group(struct tree *t, gid_t gid);
 void tree_stop(struct tree *t);
 void tree_free(struct tree *t);
 /* For the engine: writes log and last_error, once for each line (engine_conf.verdict). */

@@ -9,14 +9,14 @@
 #include "objects.h"
 #include "pcidevfs/util.h"
 
-struct job {
+struct twin {
 	uint64_t node;
 	uint32_t slot;
 };
 
 struct twins {
 	pthread_mutex_t lock; /* guards all but n, which is read without it */
-	struct job *jobs;
+	struct twin *jobs;
 	size_t cap;
 	_Atomic size_t n;
 };
@@ -45,7 +45,7 @@ void twins_free(struct twins *w)
 static bool add(struct twins *w, uint64_t node, uint32_t slot)
 {
 	bool first = true;
-	struct job *v;
+	struct twin *v;
 	size_t n = w->n;
 
 	for (size_t i = 0; i < n; i++) {
@@ -57,7 +57,7 @@ static bool add(struct twins *w, uint64_t node, uint32_t slot)
 	if (!v)
 		return false;
 	w->jobs = v;
-	v[n] = (struct job){ node, slot };
+	v[n] = (struct twin){ node, slot };
 	w->n = n + 1;
 	return first;
 }

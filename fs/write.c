@@ -3,7 +3,6 @@
 #define FUSE_USE_VERSION 312
 #include "request.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <fuse_lowlevel.h>
@@ -20,6 +19,7 @@
 #include "pcidevfs/util.h"
 #include "record.h"
 #include "rights.h"
+#include "writers.h"
 
 struct write_job {
 	fuse_req_t req;
@@ -56,7 +56,8 @@ static void settle(struct tree *t, const struct node *n, const char *buf, size_t
 {
 	const struct written value = { buf, size < WRITE_MAX ? size : WRITE_MAX };
 
-	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who, err, 0);
+	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who, err);
+	record_pace(t, who); /* a user who has to wait is on an executor here */
 }
 
 static int submit(struct tree *t, fuse_req_t req, const struct node *n, uint32_t slot, size_t size,
@@ -67,9 +68,11 @@ static int submit(struct tree *t, fuse_req_t req, const struct node *n, uint32_t
 	if (!job)
 		return -ENOMEM;
 	*job = (struct write_job){ .req = req, .tree = t, .size = size, .slot = slot };
-	fuse_req_interrupt_func(req, ctl_interrupted, (void *)(uintptr_t)who->tag);
 	request_leaves(t, n, slot);
 	txn_submit(t->conf.engine, request, 1, who, done, job);
+	/* since before the engine knew of it */
+	if (writers_withdrew(t->writers, slot, who->tag))
+		txn_interrupt(t->conf.engine, who->tag);
 	return 0;
 }
 
@@ -119,7 +122,7 @@ static void run_turn(struct engine *e, void *ctx)
 		forget_await(w->tree);
 	if (node_get(w->tree, w->node, &n)) {
 		end_write(w->tree, w->slot, w->req, -ENODEV);
-	} else if (fuse_req_interrupted(w->req)) {
+	} else if (writers_withdrew(w->tree->writers, w->slot, w->tag)) {
 		const struct actor who = request_actor(w->req, w->tag, &w->opened);
 
 		fail(&err, EINTR,
@@ -164,12 +167,24 @@ static void begin_write(struct tree *t, fuse_req_t req, const struct node *n,
 	uint64_t tag = t->conf.unique() & ~UNIQUE_RESENT;
 	int r = 0;
 
+	request_begins(t, req, slot, tag);
 	if (opened->reserve && !forget_lags(t))
 		carry_out(t, req, tag, n, opened, buf, size, slot);
 	else
 		r = await_turn(t, req, tag, n, opened, buf, size, slot);
 	if (r)
 		end_write(t, slot, req, r);
+}
+
+static void take_write(struct tree *t, fuse_req_t req, const struct node *n, uint64_t fh,
+		       const struct open_file *file, const char *buf, size_t size, uint32_t slot)
+{
+	if (n->subject.dev)
+		tree_wrote(t, &n->dev.key);
+	if (n->row->flags & ATTR_CTL)
+		ctl_write(t, req, n, fh, buf, size, slot);
+	else
+		begin_write(t, req, n, &file->creds, buf, size, slot);
 }
 
 void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
@@ -182,7 +197,9 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, of
 	int result;
 
 	(void)off;
-	if (node_get(t, ino, &n))
+	if (fi->flags & O_DIRECT) /* as for a read */
+		fuse_reply_err(req, EINVAL);
+	else if (node_get(t, ino, &n))
 		fuse_reply_err(req, ENODEV);
 	else if (!file)
 		fuse_reply_err(req, ESTALE);
@@ -192,8 +209,6 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, of
 		fuse_reply_write(req, 0);
 	else if (journal_begin(t->journal, t->conf.unique(), &slot, &result))
 		reply(req, result);
-	else if (n.row->flags & ATTR_CTL)
-		ctl_write(t, req, &n, fi->fh, buf, size, slot);
 	else
-		begin_write(t, req, &n, &file->creds, buf, size, slot);
+		take_write(t, req, &n, fi->fh, file, buf, size, slot);
 }

@@ -3,7 +3,9 @@
 #include <string.h>
 #include <time.h>
 
+#include "k8s-sync/agree/words.h"
 #include "k8s-sync/api/http.h"
+#include "k8s-sync/api/path.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "sync.h"
@@ -47,25 +49,45 @@ static void set_text(json_object *o, const char *path, const char *text)
 	js_set(o, path, json_object_new_string(text));
 }
 
-static json_object *event_new(enum kind_id kind, json_object *about, const char *reason,
-			      const char *sentence, uint64_t hash)
+/* A claim whose user gave it a name of another form is not known as one of this node: its Event is
+ * about the device's object, which owns it. */
+static json_object *owner_of(const struct world *w, enum kind_id kind, json_object *about)
 {
-	json_object *o = json_object_new_object();
+	json_object *owners = js_get(about, "metadata.ownerReferences");
+
+	if (kind != PCI_CLAIM || object_is_named(w, js_text(about, "metadata.name")) ||
+	    !json_object_is_type(owners, json_type_array))
+		return NULL;
+	for (size_t i = 0; i < json_object_array_length(owners); i++) {
+		json_object *o = json_object_array_get_idx(owners, i);
+
+		if (!strcmp(js_text(o, "kind"), kinds[PCI_DEVICE].kind))
+			return o;
+	}
+	return NULL;
+}
+
+static json_object *event_new(const struct world *w, enum kind_id kind, json_object *about,
+			      const char *reason, const char *sentence, uint64_t hash)
+{
+	json_object *o = json_object_new_object(), *owner = owner_of(w, kind, about);
+	json_object *involved = owner ?: js_get(about, "metadata");
+	_free_ char *message = words_for_cluster(sentence);
 	char name[OBJECT_NAME + 32], now[24];
 
 	time_text(now);
-	snprintf(name, sizeof(name), "%.220s.%llx", js_text(about, "metadata.name"),
+	snprintf(name, sizeof(name), "%.220s.%llx", js_text(involved, "name"),
 		 (unsigned long long)(hash ^ now_real_ns()));
 	set_text(o, "apiVersion", "v1");
 	set_text(o, "kind", "Event");
 	set_text(o, "metadata.name", name);
 	set_text(o, "metadata.namespace", "default");
 	set_text(o, "involvedObject.apiVersion", GROUP_VERSION);
-	set_text(o, "involvedObject.kind", kinds[kind].kind);
-	set_text(o, "involvedObject.name", js_text(about, "metadata.name"));
-	set_text(o, "involvedObject.uid", js_text(about, "metadata.uid"));
+	set_text(o, "involvedObject.kind", kinds[owner ? PCI_DEVICE : kind].kind);
+	set_text(o, "involvedObject.name", js_text(involved, "name"));
+	set_text(o, "involvedObject.uid", js_text(involved, "uid"));
 	set_text(o, "reason", reason);
-	set_text(o, "message", sentence);
+	set_text(o, "message", message ?: sentence);
 	set_text(o, "type", "Warning");
 	set_text(o, "source.component", "pcidevfs-sync");
 	set_text(o, "firstTimestamp", now);
@@ -126,7 +148,8 @@ static struct call *call_for(const struct event *v)
 		return c;
 	}
 	time_text(now);
-	out_printf(&path, "/%s", js_text(v->body, "metadata.name"));
+	out_printf(&path, "/");
+	path_put(&path, js_text(v->body, "metadata.name"));
 	c = call_new("PATCH", path.data);
 	if (c) {
 		c->type = "application/merge-patch+json";
@@ -201,7 +224,7 @@ void events_add(struct events *e, enum kind_id kind, json_object *about, const c
 		v = calloc(1, sizeof(*v));
 		if (!v)
 			return;
-		v->body = event_new(kind, about, reason, sentence, hash);
+		v->body = event_new(&e->s->world, kind, about, reason, sentence, hash);
 		v->hash = hash;
 		v->next = e->first;
 		e->first = v;

@@ -2,8 +2,10 @@
 #include <errno.h>
 #include <string.h>
 
+#include "client/mirror.h"
 #include "k8s-sync/api/http.h"
 #include "k8s-sync/api/intake.h"
+#include "k8s-sync/api/path.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "sync.h"
@@ -11,12 +13,13 @@
 enum {
 	PAGE = 500,
 	PAGES_MAX = 500, /* of as many objects: more than a hundred nodes have */
-	LIST_MAX = PAGE * PAGES_MAX,
 	WATCH_S = 300, /* and up to as much more */
 	AGAIN_MS = 500,
 	AGAIN_MAX_MS = 30000,
 	SHORT_MS = 2000, /* a watch that ends sooner has met trouble */
 	EARLY_MS = 5000, /* so long before its time it has an outer cause */
+	CHOICE_MS = 5000, /* between two lists for what was left out */
+	ROOM_MS = 60000,  /* where it can mean no device yet */
 };
 
 /* One kind: listed, then watched from there. A watch that begins with what is there does both,
@@ -29,7 +32,9 @@ struct follow {
 	bool paged;
 	unsigned int page;    /* objects that one answer may hold */
 	unsigned int pages;   /* that have come */
-	json_object *listing; /* what the list has had so far */
+	struct store listing; /* what the list has had so far; closed: none is under way */
+	uint64_t listed_at;   /* ms: when it began */
+	uint64_t ground;      /* store_ground() when the last one began; 0: not known */
 	struct call *call;
 	struct source again;
 	unsigned int pause;
@@ -98,18 +103,33 @@ static int some_time(void)
 	return WATCH_S + (int)(now_us() % WATCH_S);
 }
 
-/* Replaces all that is known of the kind, and takes the reference. */
-static void know(struct follow *f, json_object *objects)
+/* Replaces all that is known of the kind. */
+static void know(struct follow *f, struct store *store)
 {
-	json_object *was = f->s->world.objects[f->kind];
+	struct sync *s = f->s;
+	struct store was = s->stores[f->kind];
 
-	f->s->world.objects[f->kind] = objects;
-	if (f->s->world.listed[f->kind])
-		sync_relisted(f->s, f->kind, was);
-	json_object_put(was);
-	f->s->world.listed[f->kind] = true;
-	sync_say(f->s, SAY_KIND + f->kind, "");
-	sync_touch(f->s);
+	s->stores[f->kind] = *store;
+	*store = (struct store){ 0 };
+	s->world.objects[f->kind] = s->stores[f->kind].objects;
+	if (s->world.listed[f->kind])
+		sync_relisted(s, f->kind, was.objects);
+	store_close(&was);
+	s->world.listed[f->kind] = true;
+	sync_say(s, SAY_KIND + f->kind, "");
+	sync_touch(s);
+}
+
+/* There is more than can be kept: nothing is decided by a part of it. */
+static void fill(struct follow *f, struct err *err)
+{
+	struct sync *s = f->s;
+
+	s->world.listed[f->kind] = false;
+	s->world.objects[f->kind] = NULL;
+	store_close(&s->stores[f->kind]);
+	fail(err, E2BIG, "the objects of node %s take more than %d MiB, which is the bound",
+	     s->o->node, STORES_MAX >> 20);
 }
 
 /* The CRDs may be other ones: their change ends the watch, as a new server does. What was refused
@@ -120,6 +140,24 @@ static void afresh(struct follow *f)
 	if (f->s->world.no_conditions)
 		sync_touch(f->s);
 	f->s->world.no_conditions = false;
+}
+
+/* A kind that is only read, and that is not here, or not for us to see: the server tells who has no
+ * right to it nothing else. What we knew while we had the right stays. */
+static void take_none(struct follow *f, const struct reply *r)
+{
+	struct store none;
+	char text[ERR_TEXT];
+
+	if (r->status == 404 || !f->s->world.listed[f->kind]) {
+		store_open(&none);
+		know(f, &none);
+	}
+	snprintf(text, sizeof(text), "goes on without %s: %.400s", kinds[f->kind].plural,
+		 r->err.text);
+	sync_say(f->s, SAY_KIND + f->kind, r->status == 403 ? text : "");
+	f->version[0] = '\0';
+	f->again.at = now_ms() + 1000 * (uint64_t)some_time();
 }
 
 /* Says once what is in the way, and tries the next way if there is one. */
@@ -135,10 +173,8 @@ static void trouble(struct follow *f, const struct reply *r)
 	}
 	if (r->status == 400)
 		f->version[0] = '\0';
-	if (r->status == 404 && k->api) { /* nobody has it here */
-		know(f, json_object_new_object());
-		f->version[0] = '\0';
-		f->again.at = now_ms() + 1000 * (uint64_t)some_time();
+	if (k->api && (r->status == 404 || r->status == 403)) {
+		take_none(f, r);
 		return;
 	}
 	if (r->status == 404) { /* nothing is to be written, and what comes later is all new */
@@ -157,6 +193,11 @@ static void trouble(struct follow *f, const struct reply *r)
 
 /* ---- list */
 
+static bool has_version(json_object *o)
+{
+	return path_is_version(js_text(o, "metadata.resourceVersion"));
+}
+
 static void keep(struct follow *f, json_object *o)
 {
 	const char *name = js_text(o, "metadata.name");
@@ -164,11 +205,11 @@ static void keep(struct follow *f, json_object *o)
 	if (!*name)
 		return;
 	if (!object_is_ours(&f->s->world, f->kind, o)) {
-		json_object_object_del(f->listing, name);
+		store_drop(&f->listing, name);
 		return;
 	}
 	json_object_object_del(js_get(o, "metadata"), "managedFields");
-	json_object_object_add(f->listing, name, json_object_get(o));
+	sync_put(f->s, &f->listing, f->kind, o);
 }
 
 static void keep_items(struct follow *f, json_object *doc)
@@ -184,15 +225,19 @@ static void keep_items(struct follow *f, json_object *doc)
 /* The list is whole. */
 static void take_listing(struct follow *f, const char *version)
 {
-	know(f, f->listing);
-	f->listing = NULL;
+	know(f, &f->listing);
 	STR_COPY(f->version, version);
 }
 
-static void drop_listing(struct follow *f)
+static void open_listing(struct follow *f)
 {
-	json_object_put(f->listing);
-	f->listing = NULL;
+	struct sync *s = f->s;
+
+	store_open(&f->listing);
+	f->listed_at = now_ms();
+	s->world.inv = mirror_lock(s->tree);
+	f->ground = store_ground(&s->world, f->kind);
+	mirror_unlock(s->tree);
 }
 
 static void on_page(struct call *c, const struct reply *r)
@@ -202,20 +247,19 @@ static void on_page(struct call *c, const struct reply *r)
 
 	call_free(c);
 	f->call = NULL;
-	if (!r->err.code &&
-	    (!js_get(r->doc, "items") || !*js_text(r->doc, "metadata.resourceVersion") ||
-	     f->pages > PAGES_MAX)) {
+	if (!r->err.code && (!js_get(r->doc, "items") || !has_version(r->doc) ||
+			     f->pages > PAGES_MAX)) {
 		struct reply odd = *r;
 
 		fail(&odd.err, EPROTO,
 		     f->pages > PAGES_MAX ? "the API server's list has no end"
 					  : "the API server answered with what is not a list");
-		drop_listing(f);
+		store_close(&f->listing);
 		trouble(f, &odd);
 		return;
 	}
 	if (r->err.code) {
-		drop_listing(f);
+		store_close(&f->listing);
 		if (r->err.code == E2BIG && f->page > 1) {
 			f->page /= 2;
 			f->again.at = 0;
@@ -225,6 +269,14 @@ static void on_page(struct call *c, const struct reply *r)
 		return;
 	}
 	keep_items(f, r->doc);
+	if (f->listing.full) {
+		struct reply full = *r;
+
+		store_close(&f->listing);
+		fill(f, &full.err);
+		trouble(f, &full);
+		return;
+	}
 	if (*from) {
 		list_page(f, from);
 		return;
@@ -238,16 +290,15 @@ static void list_page(struct follow *f, const char *from)
 	struct out query = { 0 };
 	struct call *c;
 
-	if (!f->listing) {
-		f->listing = json_object_new_object();
+	if (!f->listing.objects) {
+		open_listing(f);
 		f->pages = 0;
 	}
 	f->pages++;
 	out_printf(&query, "limit=%u", f->page);
 	if (*from) {
 		out_printf(&query, "&continue=");
-		for (const char *p = from; *p; p++)
-			out_printf(&query, "%%%02X", (unsigned char)*p);
+		path_put(&query, from);
 	}
 	c = call_with(f, out_text(&query));
 	out_free(&query);
@@ -262,7 +313,7 @@ static void on_begun(struct call *c)
 {
 	struct follow *f = c->ctx;
 
-	if (!f->listing)
+	if (!f->listing.objects)
 		sync_say(f->s, SAY_KIND + f->kind, "");
 }
 
@@ -274,27 +325,29 @@ static void on_event(void *call, json_object *doc)
 
 	switch (watch_event(doc, &o, &f->err)) {
 	case WATCHED_ADDED:
-		if (f->listing && json_object_object_length(f->listing) >= LIST_MAX) {
-			fail(&f->err, EPROTO, "the API server's list has no end");
-			f->gone = ((struct call *)call)->over = true;
-			return;
-		}
-		if (f->listing)
+		if (f->listing.objects)
 			keep(f, o);
 		else if (object_is_ours(&f->s->world, f->kind, o))
 			sync_store(f->s, f->kind, o);
 		else
 			sync_forget(f->s, f->kind, o);
+		if (f->listing.full || f->s->stores[f->kind].full) {
+			fill(f, &f->err);
+			f->gone = ((struct call *)call)->over = true;
+			return;
+		}
 		break;
 	case WATCHED_DELETED:
-		if (f->listing)
-			json_object_object_del(f->listing, js_text(o, "metadata.name"));
+		if (f->listing.objects)
+			store_drop(&f->listing, js_text(o, "metadata.name"));
 		else
 			sync_forget(f->s, f->kind, o);
 		break;
 	case WATCHED_BOOKMARK:
+		if (!has_version(o))
+			break;
 		ends = js_meta(o, "annotations", "k8s.io/initial-events-end");
-		if (f->listing && ends && !strcmp(ends, "true"))
+		if (f->listing.objects && ends && !strcmp(ends, "true"))
 			take_listing(f, js_text(o, "metadata.resourceVersion"));
 		break;
 	case WATCHED_GONE:
@@ -302,9 +355,14 @@ static void on_event(void *call, json_object *doc)
 		f->gone = ((struct call *)call)->over = true;
 		return;
 	}
-	if (f->listing)
+	if (f->listing.objects)
 		return;
-	STR_COPY(f->version, js_text(o, "metadata.resourceVersion"));
+	if (has_version(o)) {
+		STR_COPY(f->version, js_text(o, "metadata.resourceVersion"));
+		return;
+	}
+	fail(&f->err, EPROTO, "the API server tells a change without its resourceVersion");
+	f->gone = ((struct call *)call)->over = true;
 }
 
 /* Does the server not know a watch that begins with a list? Before 1.32, and in 1.33, it answers
@@ -325,8 +383,8 @@ static void on_watched(struct call *c, const struct reply *r)
 
 	call_free(c);
 	f->call = NULL;
-	if (f->listing) {
-		drop_listing(f);
+	if (f->listing.objects) {
+		store_close(&f->listing);
 		if (is_refused(f, r)) {
 			f->paged = true;
 			f->again.at = 0;
@@ -353,7 +411,9 @@ static void on_watched(struct call *c, const struct reply *r)
 		later(f);
 	} else {
 		sync_say(f->s, SAY_KIND + f->kind, "");
-		watch(f);
+		if (f->s->stores[f->kind].left_out)
+			f->version[0] = '\0';
+		begin(f);
 	}
 }
 
@@ -363,8 +423,8 @@ static void watch(struct follow *f)
 	char query[256];
 	struct call *c;
 
-	if (!f->version[0] && !f->listing)
-		f->listing = json_object_new_object();
+	if (!f->version[0] && !f->listing.objects)
+		open_listing(f);
 	snprintf(query, sizeof(query), "watch=1&allowWatchBookmarks=true&%s%s&timeoutSeconds=%d",
 		 f->version[0] ? "resourceVersion="
 			       : "sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
@@ -391,9 +451,35 @@ int follow_new(struct sync *s, enum kind_id kind, struct follow **ret)
 	f->page = PAGE;
 	f->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
 	loop_add(&s->loop, &f->again, NULL);
-	begin(f);
 	*ret = f;
 	return 0;
+}
+
+void follow_start(struct follow *f)
+{
+	begin(f);
+}
+
+void follow_review(struct follow *f)
+{
+	struct sync *s = f->s;
+	const struct store *store = &s->stores[f->kind];
+	bool moved = store_ground(&s->world, f->kind) != f->ground;
+	uint64_t at = f->listed_at + (moved ? CHOICE_MS : ROOM_MS);
+
+	if (!store->left_out || f->listing.objects || (!moved && !store_has_room(store)))
+		return;
+	if (moved)
+		s->world.listed[f->kind] = false;
+	if (now_ms() < at) {
+		sync_touch_at(s, at);
+		return;
+	}
+	if (f->call)
+		api_cancel(s->api, f->call);
+	f->call = NULL;
+	f->version[0] = '\0';
+	f->again.at = 0; /* without the mirror's lock */
 }
 
 uint64_t follow_version(const struct follow *f)
@@ -408,6 +494,6 @@ void follow_free(struct follow *f)
 	if (f->call)
 		api_cancel(f->s->api, f->call);
 	loop_remove(&f->s->loop, &f->again);
-	json_object_put(f->listing);
+	store_close(&f->listing);
 	free(f);
 }

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/mirror.h"
 #include "sync.h"
 
 void sync_gone(struct sync *s, enum kind_id kind, const char *name)
@@ -14,6 +15,17 @@ void sync_gone(struct sync *s, enum kind_id kind, const char *name)
 static uint64_t version_of(json_object *o)
 {
 	return strtoull(js_text(o, "metadata.resourceVersion"), NULL, 10);
+}
+
+void sync_put(struct sync *s, struct store *store, enum kind_id kind, json_object *o)
+{
+	size_t others = 0;
+
+	for (enum kind_id k = 0; k < KINDS; k++)
+		others += k == kind ? 0 : s->stores[k].size;
+	s->world.inv = mirror_lock(s->tree);
+	store_put(store, &s->world, kind, o, others);
+	mirror_unlock(s->tree);
 }
 
 void sync_store(struct sync *s, enum kind_id kind, json_object *o)
@@ -28,7 +40,7 @@ void sync_store(struct sync *s, enum kind_id kind, json_object *o)
 	    version_of(o) <= (was ? version_of(was) : follow_version(s->follows[kind])))
 		return;
 	json_object_object_del(m, "managedFields");
-	json_object_object_add(s->world.objects[kind], name, json_object_get(o));
+	sync_put(s, &s->stores[kind], kind, o);
 	sync_gone(s, kind, name);
 	sync_touch(s);
 }
@@ -50,7 +62,7 @@ static void drop(struct sync *s, enum kind_id kind, const char *name)
 		s->node_known = false;
 		s->core.at = 0;
 	}
-	json_object_object_del(s->world.objects[kind], name);
+	store_drop(&s->stores[kind], name);
 	sync_touch(s);
 }
 
@@ -65,29 +77,25 @@ void sync_forget(struct sync *s, enum kind_id kind, json_object *o)
 	drop(s, kind, name);
 }
 
-static bool is_applied(const struct action *list, enum kind_id kind, const char *name)
-{
-	while (list && (list->act != ACT_APPLY || list->kind != kind || strcmp(list->name, name)))
-		list = list->next;
-	return list;
-}
-
 /* What left stays only as long as somebody asks for it. */
 void left_keep(struct world *w, const struct action *list)
 {
-	for (enum kind_id k = 0; k < KINDS; k++) {
-		json_object *all = w->left[k];
+	json_object *were[KINDS];
 
-		if (!all || !w->listed[k])
-			continue;
-		w->left[k] = NULL;
-		json_object_object_foreach(all, name, o)
-		{
-			if (is_applied(list, k, name))
-				left_add(w, k, name, o);
-		}
-		json_object_put(all);
+	for (enum kind_id k = 0; k < KINDS; k++) {
+		were[k] = w->listed[k] ? w->left[k] : NULL;
+		if (were[k])
+			w->left[k] = NULL;
 	}
+	for (; list; list = list->next) {
+		json_object *o;
+
+		if (list->act == ACT_APPLY &&
+		    json_object_object_get_ex(were[list->kind], list->name, &o))
+			left_add(w, list->kind, list->name, o);
+	}
+	for (enum kind_id k = 0; k < KINDS; k++)
+		json_object_put(were[k]);
 }
 
 void sync_relisted(struct sync *s, enum kind_id kind, json_object *were)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The core Node's label by which Harvester gives NVIDIA's driver to nodes with an SRIOVGPUDevice. It
- * is no agreement: it is read when the Node is, and nobody is asked. */
+/* The core Node's label by which Harvester gives NVIDIA's driver to nodes with an SRIOVGPUDevice.
+ * It is no agreement: it is read when the Node is, and nobody is asked. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* pcidevfs-sync: the tree and the cluster's objects agree. */
 #include <errno.h>
-#include <getopt.h>
 #include <malloc.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/utsname.h>
 
 #include "k8s-sync/agree/inventory.h"
 #include "k8s-sync/api/access.h"
 #include "k8s-sync/api/http.h"
 #include "client/mirror.h"
+#include "client/start.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/notify.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
@@ -23,17 +26,6 @@ struct main {
 };
 
 enum { GAP_MS = 10, TRIM_MS = 3000, NODE_MS = 60000, NODE_MAX_MS = 600000 };
-
-static const char usage[] =
-	"usage: pcidevfs-sync [option]...\n"
-	"Keeps the devices of a pcidevfs tree and a cluster's objects the same.\n"
-	"\n"
-	"  --tree DIR         where the tree is mounted (/run/pcidevfs)\n"
-	"  --kubeconfig FILE  how to reach the cluster (from inside a pod: its own)\n"
-	"  --node NAME        this node's name in the cluster ($NODE_NAME, or the host's name)\n"
-	"  --print            print the objects as YAML and end; needs no cluster\n"
-	"  -h, --help         this text\n"
-	"  --version          the version\n";
 
 static const char *node_name(void)
 {
@@ -55,50 +47,26 @@ static bool is_name(const char *name)
 
 static int parse_options(int argc, char **argv, struct options *ret)
 {
-	const struct option known[] = {
-		{ "tree", required_argument, NULL, 't' },
-		{ "kubeconfig", required_argument, NULL, 'k' },
-		{ "node", required_argument, NULL, 'n' },
-		{ "print", no_argument, NULL, 'p' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'v' },
+	const struct option_row rows[] = {
+		{ "tree", "DIR", "where the tree is mounted (/run/pcidevfs)", &ret->tree },
+		{ "kubeconfig", "FILE", "how to reach the cluster (from inside a pod: its own)",
+		  &ret->kubeconfig },
+		{ "node", "NAME",
+		  "this node's name in the cluster ($NODE_NAME, or the host's name)", &ret->node },
+		{ "print", NULL, "print the objects as YAML and end; needs no cluster",
+		  &ret->print },
 		{ 0 },
 	};
-	int c;
 
 	*ret = (struct options){ .tree = "/run/pcidevfs", .node = node_name() };
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) >= 0) {
-		switch (c) {
-		case 't':
-			ret->tree = optarg;
-			break;
-		case 'k':
-			ret->kubeconfig = optarg;
-			break;
-		case 'n':
-			ret->node = optarg;
-			break;
-		case 'p':
-			ret->print = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(0);
-		case 'v':
-			puts("pcidevfs-sync " VERSION);
-			exit(0);
-		default:
-			say("see --help");
-			return -EINVAL;
-		}
-	}
-	if (optind != argc)
-		say("\"%s\" is not an option; see --help", argv[optind]);
-	else if (!is_name(ret->node))
-		say("--node: \"%s\" is not the name of a node; give the one in kubectl get nodes",
-		    ret->node);
-	else
+	if (client_options(argc, argv,
+			   "Keeps the devices of a pcidevfs tree and a cluster's objects the same.",
+			   rows))
+		return -EINVAL;
+	if (is_name(ret->node))
 		return 0;
+	say("--node: \"%s\" is not the name of a node; give the one in kubectl get nodes",
+	    ret->node);
 	return -EINVAL;
 }
 
@@ -175,11 +143,25 @@ static bool open_world(struct sync *s)
 	return false;
 }
 
+/* Of what was left out some may have to be looked at by now. */
+static void review(struct sync *s, char ret_said[static ERR_TEXT])
+{
+	*ret_said = '\0';
+	for (enum kind_id k = 0; k < KINDS; k++) {
+		if (!s->stores[k].left_out)
+			continue;
+		follow_review(s->follows[k]);
+		snprintf(ret_said, ERR_TEXT,
+			 "of the %s of node %s more than %d mean no device that is here, or are larger than %d KiB; the others are not looked at",
+			 kinds[k].plural, s->o->node, APART_MAX, CLAIM_MAX >> 10);
+	}
+}
+
 static void on_work(struct source *source)
 {
 	struct sync *s = container_of(source, struct sync, work);
+	char now[24], left_out[ERR_TEXT];
 	struct action *list;
-	char now[24];
 	bool gpus;
 
 	if (!s->node_known || !decide_ready(&s->world) || !open_world(s))
@@ -188,9 +170,11 @@ static void on_work(struct source *source)
 	s->world.now = now;
 	s->decided = now_ms();
 	writes_remind(s->writes);
+	review(s, left_out);
 	list = decide(&s->world);
 	gpus = kind_wanted(&s->world, GPU_DEVICE);
 	mirror_unlock(s->tree);
+	sync_say(s, SAY_LEFT_OUT, left_out);
 	left_keep(&s->world, list);
 	writes_do(s->writes, list);
 	actions_free(list);
@@ -203,6 +187,15 @@ static void on_trim(struct source *s)
 {
 	(void)s;
 	malloc_trim(0);
+}
+
+static void start_following(struct sync *s)
+{
+	if (s->following || !mirror_known(s->tree))
+		return;
+	s->following = true;
+	for (enum kind_id k = 0; k < KINDS; k++)
+		follow_start(s->follows[k]);
 }
 
 static void on_tree(struct source *source)
@@ -230,6 +223,7 @@ static void on_tree(struct source *source)
 	if (!m->told_ready)
 		notify_manager("READY=1");
 	m->told_ready = true;
+	start_following(&m->s);
 	sync_touch(&m->s);
 }
 
@@ -293,13 +287,21 @@ static bool is_one_writer(void)
 	return major < 6 || (major == 6 && minor < 2);
 }
 
-static int start_cluster(struct sync *s, struct err *err)
+/* Before there are threads. It has a token and reads what comes from the network: another process
+ * of its user must not read its memory, nor may what it is made to do go further than it has to. */
+static void confine(void)
 {
-	struct access access = { 0 };
-	int r = access_load(s->o->kubeconfig, &access, err);
+	const struct rlimit none = { 0, 0 };
 
-	r = r ?: api_new(&s->loop, &access, &s->api, err);
-	access_free(&access);
+	setrlimit(RLIMIT_CORE, &none);
+	prctl(PR_SET_DUMPABLE, 0);
+	client_confine();
+}
+
+static int start_cluster(struct sync *s, struct access *access, struct err *err)
+{
+	int r = api_new(&s->loop, access, &s->api, err);
+
 	if (r)
 		return r;
 	r = writes_new(s, &s->writes) ?: events_new(s, &s->events);
@@ -308,13 +310,17 @@ static int start_cluster(struct sync *s, struct err *err)
 	if (r)
 		return fail(err, ENOMEM, "no memory");
 	s->core = (struct source){ .fd = -1, .due = ask_node, .at = 0 };
-	return loop_add(&s->loop, &s->core, err);
+	return loop_add(&s->loop, &s->core, err) ?: certificate_watch(s, err);
 }
 
-static int start(struct main *m, const struct options *o, struct err *err)
+static int start(struct main *m, const struct options *o, struct access *access, struct err *err)
 {
 	struct sync *s = &m->s;
-	int r;
+	int r = o->print ? 0 : access_load(o->kubeconfig, access, err);
+
+	if (r)
+		return r;
+	confine();
 
 	s->o = o;
 	s->world.node = o->node;
@@ -329,7 +335,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 		return r;
 	m->tree = (struct source){ .fd = mirror_fd(s->tree), .ready = on_tree, .at = UINT64_MAX };
 	r = loop_add(&s->loop, &m->tree, err);
-	return r || o->print ? r : start_cluster(s, err);
+	return r || o->print ? r : start_cluster(s, access, err);
 }
 
 static void stop(struct sync *s)
@@ -344,7 +350,7 @@ static void stop(struct sync *s)
 		api_cancel(s->api, s->labelling);
 	api_free(s->api);
 	for (enum kind_id k = 0; k < KINDS; k++) {
-		json_object_put(s->world.objects[k]);
+		store_close(&s->stores[k]);
 		json_object_put(s->world.left[k]);
 	}
 	for (struct verdict *v = s->verdicts, *next; v; v = next) {
@@ -361,15 +367,15 @@ int main(int argc, char **argv)
 	/* Static, because a thread that hangs at the tree uses them to the end. */
 	static struct main m;
 	static struct options o;
+	struct access access = { 0 };
 	struct err err = { 0 };
-
-	/* Else each thread keeps memory that another one has freed; large answers go back at once. */
-	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_MMAP_THRESHOLD, 65536);
+	int r;
 
 	if (parse_options(argc, argv, &o))
 		return 2;
-	if (start(&m, &o, &err)) {
+	r = start(&m, &o, &access, &err);
+	access_free(&access);
+	if (r) {
 		say("%s", err.text);
 		return 1;
 	}

@@ -4,6 +4,7 @@
 #define SYNC_SYNC_H
 
 #include "k8s-sync/agree/decide.h"
+#include "k8s-sync/agree/store.h"
 #include "client/loop.h"
 
 struct api;
@@ -15,26 +16,36 @@ struct writes;
 
 struct options {
 	const char *tree, *kubeconfig, *node;
-	bool print;
+	const char *print; /* not NULL: print only */
 };
 
 /* Of the core Node. */
 enum label { LABEL_UNKNOWN, LABEL_NOT_SET, LABEL_SET };
 
-/* Who has something to say. */
-enum say_slot { SAY_NODE, SAY_WRITES, SAY_EVENTS, SAY_KIND, SAY_SLOTS = SAY_KIND + KINDS };
+/* Who has something to say. `health` and the metrics tell the first one's. */
+enum say_slot {
+	SAY_CERTIFICATE, /* an alert waits for it; the others may stay as long as users like */
+	SAY_NODE,
+	SAY_WRITES,
+	SAY_EVENTS,
+	SAY_LEFT_OUT,
+	SAY_KIND,
+	SAY_SLOTS = SAY_KIND + KINDS
+};
 
 struct sync {
 	const struct options *o;
 	struct loop loop;
 	struct mirror *tree;
 	struct api *api;
-	struct world world; /* inv is set while it is used, with the mirror's lock */
+	/* inv is set while it is used, with the mirror's lock; objects are those of the stores. */
+	struct world world;
+	struct store stores[KINDS];
 	struct verdict *verdicts;
 	struct follow *follows[KINDS];
 	struct writes *writes;
 	struct events *events;
-	bool node_known;
+	bool node_known, following;
 	char node_uid[64];
 	struct source core; /* to ask for the core Node */
 	unsigned int core_pause;
@@ -42,6 +53,7 @@ struct sync {
 	struct call *labelling; /* NULL: none runs */
 	struct source work; /* to decide */
 	struct source trim; /* to give memory back */
+	struct source certificate;
 	uint64_t decided;   /* ms */
 	char said[SAY_SLOTS][ERR_TEXT];
 };
@@ -53,6 +65,8 @@ void sync_touch_at(struct sync *s, uint64_t at);
 /* What stands in the log, and, the first one's, in `health`; "" takes it back. */
 void sync_say(struct sync *s, enum say_slot slot, const char *sentence);
 /* ---- known.c */
+/* Keeps it in a store of this kind, a present or a coming one. */
+void sync_put(struct sync *s, struct store *store, enum kind_id kind, json_object *o);
 /* An object as the server has it, of a list, a watch or an answer; takes no reference. An older one
  * than we have is left out. */
 void sync_store(struct sync *s, enum kind_id kind, json_object *o);
@@ -69,6 +83,11 @@ void left_keep(struct world *w, const struct action *list);
 
 /* ---- follow.c: list and watch of one kind */
 int follow_new(struct sync *s, enum kind_id kind, struct follow **ret);
+/* Not before the tree is known: what a claim means is decided as it comes. */
+void follow_start(struct follow *f);
+/* Some claims were left out. Lists anew if they may mean a device by now; until then the kind is
+ * not known. The world's inv is set. */
+void follow_review(struct follow *f);
 void follow_free(struct follow *f);
 /* All that happened up to this resourceVersion is known; 0: nothing is. */
 uint64_t follow_version(const struct follow *f);
@@ -89,8 +108,11 @@ void events_add(struct events *e, enum kind_id kind, json_object *about, const c
 /* ---- label.c: which nodes get NVIDIA's driver */
 /* The core Node as it is. */
 void label_read(struct sync *s, json_object *node);
-/* Sets the label, or takes it, if that is to be done. gpus: the tree has some that get an object. */
+/* Sets or removes the label if that is to be done. gpus: the tree has some that get an object. */
 void label_ensure(struct sync *s, bool gpus);
+
+/* ---- certificate.c: says 30 days before the end of our client certificate that it ends */
+int certificate_watch(struct sync *s, struct err *err);
 
 /* RFC 3339, of now. */
 void time_text(char ret[static 24]);

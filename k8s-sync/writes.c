@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "k8s-sync/api/http.h"
+#include "k8s-sync/api/path.h"
 #include "client/mirror.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
@@ -30,23 +31,23 @@ struct write {
 	enum kind_id kind;
 	enum act act;
 	bool status;
-	char *name;
+	char *key; /* in the table: "p", or "s" for its status, the kind, the name */
+	const char *name;
 	struct deed deeds[ACT_CTL];
 	const char *reason; /* of the Event that the running one causes */
 	char *sentence;	    /* NULL: none */
 	bool there;	    /* the object has been there */
 	struct call *call;  /* NULL: it is over */
-	struct write *next;
 };
 
 struct writes {
 	struct sync *s;
-	struct write *first;
+	struct lh_table *table; /* key: struct write */
 	uint64_t turns; /* how many lines the tree got */
 	bool told;	/* that there are no conditions */
 };
 
-struct asked { /* ctx of a job */
+struct write_asked { /* ctx of a job */
 	struct writes *all;
 	struct verdict *verdict;
 	enum kind_id kind;
@@ -59,57 +60,57 @@ static const char *body_text(json_object *body)
 							    JSON_C_TO_STRING_NOSLASHESCAPE);
 }
 
-static struct write *find(struct writes *w, enum kind_id kind, const char *name, bool status)
-{
-	struct write *x = w->first;
-
-	while (x && (x->kind != kind || x->status != status || strcmp(x->name, name)))
-		x = x->next;
-	return x;
-}
-
 static struct write *find_or_make(struct writes *w, enum kind_id kind, const char *name,
 				  bool status)
 {
-	struct write *x = find(w, kind, name, status);
+	char key[OBJECT_NAME + 8];
+	struct write *x;
+	void *found;
+	int n = snprintf(key, sizeof(key), "%c%d/", status ? 's' : 'p', (int)kind);
 
-	if (x)
-		return x;
+	str_copy(key + n, sizeof(key) - (size_t)n, name);
+	if (lh_table_lookup_ex(w->table, key, &found))
+		return found;
 	x = calloc(1, sizeof(*x));
-	if (!x || !(x->name = strdup(name))) {
+	if (!x || !(x->key = strdup(key)) || lh_table_insert(w->table, x->key, x)) {
+		free(x ? x->key : NULL);
 		free(x);
 		return NULL;
 	}
 	x->all = w;
 	x->kind = kind;
 	x->status = status;
-	x->next = w->first;
-	w->first = x;
+	x->name = x->key + n;
 	return x;
 }
 
-static void write_free(struct write *x)
+static void write_free(struct lh_entry *e)
 {
+	struct write *x = (void *)lh_entry_v(e);
+
+	if (x->call)
+		api_cancel(x->all->s->api, x->call);
 	for (enum act act = 0; act < ACT_CTL; act++)
 		free(x->deeds[act].why);
 	free(x->sentence);
-	free(x->name);
+	free(x->key);
 	free(x);
 }
 
 /* Of an object that has gone nothing is remembered: what made it may make it anew. */
 static void drop_gone(struct writes *w)
 {
-	for (struct write **at = &w->first, *x; (x = *at);) {
+	struct lh_entry *e, *next;
+
+	lh_foreach_safe(w->table, e, next)
+	{
+		struct write *x = (void *)lh_entry_v(e);
 		bool here = object_find(&w->s->world, x->kind, x->name);
 
-		if (x->there && !here && !x->call) {
-			*at = x->next;
-			write_free(x);
-			continue;
-		}
-		x->there |= here;
-		at = &x->next;
+		if (x->there && !here && !x->call)
+			lh_table_delete_entry(w->table, e);
+		else
+			x->there |= here;
 	}
 }
 
@@ -120,8 +121,10 @@ static char *path_of(const struct action *a)
 	struct out path = { 0 };
 
 	out_printf(&path, "/apis/" GROUP_VERSION "/%s", kinds[a->kind].plural);
-	if (a->act != ACT_CREATE)
-		out_printf(&path, "/%s", a->name);
+	if (a->act != ACT_CREATE) {
+		out_printf(&path, "/");
+		path_put(&path, a->name);
+	}
 	switch (a->act) {
 	case ACT_APPLY:
 		out_printf(&path, "?fieldManager=pcidevfs&force=true");
@@ -198,11 +201,16 @@ static void refused(struct write *x, const struct reply *r)
 static void say_refused(struct writes *w)
 {
 	const char *why = "";
+	struct lh_entry *e;
 
-	for (struct write *x = w->first; x; x = x->next)
+	lh_foreach(w->table, e)
+	{
+		struct write *x = (void *)lh_entry_v(e);
+
 		for (enum act act = 0; act < ACT_CTL; act++)
-			if (x->deeds[act].wanted && x->deeds[act].why)
+			if (!*why && x->deeds[act].wanted && x->deeds[act].why)
 				why = x->deeds[act].why;
+	}
 	sync_say(w->s, SAY_WRITES, why);
 }
 
@@ -231,14 +239,17 @@ static void on_written(struct call *c, const struct reply *r)
 		else if (x->act != ACT_DELETE)
 			d->again = now_ms() + AGAIN_MS;
 	}
-	say_refused(x->all);
 	sync_touch(s);
 }
 
-/* Notes and claims lead from a user to the device and back; the bulk makes and describes. */
+/* Notes and claims lead from a user to the device and back; the bulk makes and describes, and ends
+ * what no device has. */
 static enum rank rank_of(const struct action *a, json_object *was)
 {
-	return a->act == ACT_STATUS || (a->act == ACT_APPLY && !was) ? RANK_BULK : RANK_SOON;
+	bool ends = a->act == ACT_DELETE && kinds[a->kind].wanted;
+
+	return ends || a->act == ACT_STATUS || (a->act == ACT_APPLY && !was) ? RANK_BULK
+									     : RANK_SOON;
 }
 
 static void send_write(struct writes *w, const struct action *a)
@@ -323,7 +334,7 @@ static unsigned int may_pass(const struct err *err)
 
 static void on_verdict(struct job *job, const struct err *err)
 {
-	struct asked *a = job->ctx;
+	struct write_asked *a = job->ctx;
 	struct sync *s = a->all->s;
 	struct verdict *v = a->verdict;
 	unsigned int pause = may_pass(err);
@@ -349,7 +360,7 @@ static void on_verdict(struct job *job, const struct err *err)
 static void ask(struct writes *w, const struct action *act)
 {
 	struct verdict *v = verdict_of(w->s, act->about);
-	struct asked *a = calloc(1, sizeof(*a));
+	struct write_asked *a = calloc(1, sizeof(*a));
 	struct job *job = calloc(1, sizeof(*job));
 	char *lines = act->lines ? strdup(act->lines) : NULL;
 
@@ -365,7 +376,7 @@ static void ask(struct writes *w, const struct action *act)
 	v->was = act->was;
 	v->again = v->lands = 0;
 	v->err = (struct err){ 0 };
-	*a = (struct asked){ w, v, act->kind, json_object_get(act->body) };
+	*a = (struct write_asked){ w, v, act->kind, json_object_get(act->body) };
 	job->lines = lines;
 	job->done = on_verdict;
 	job->ctx = a;
@@ -400,10 +411,16 @@ void writes_remind(struct writes *w)
 
 void writes_do(struct writes *w, struct action *list)
 {
+	struct lh_entry *e;
+
 	drop_gone(w);
-	for (struct write *x = w->first; x; x = x->next)
+	lh_foreach(w->table, e)
+	{
+		struct write *x = (void *)lh_entry_v(e);
+
 		for (enum act act = 0; act < ACT_CTL; act++)
 			x->deeds[act].wanted = false;
+	}
 	for (struct action *a = list; a; a = a->next) {
 		if (a->act == ACT_CTL)
 			ask(w, a);
@@ -417,20 +434,22 @@ void writes_do(struct writes *w, struct action *list)
 
 int writes_new(struct sync *s, struct writes **ret)
 {
-	*ret = calloc(1, sizeof(**ret));
-	if (!*ret)
+	struct writes *w = calloc(1, sizeof(*w));
+
+	if (w)
+		w->table = lh_kchar_table_new(64, write_free);
+	if (!w || !w->table) {
+		free(w);
 		return -ENOMEM;
-	(*ret)->s = s;
+	}
+	w->s = s;
+	*ret = w;
 	return 0;
 }
 
 void writes_free(struct writes *w)
 {
-	for (struct write *x = w ? w->first : NULL, *next; x; x = next) {
-		next = x->next;
-		if (x->call)
-			api_cancel(w->s->api, x->call);
-		write_free(x);
-	}
+	if (w)
+		lh_table_free(w->table);
 	free(w);
 }

@@ -9,13 +9,13 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/util.h"
 
-#define ROW(field, bit, text)                                                                      \
+#define ROW(type, field, bit, text)                                                                \
 	{                                                                                          \
 		offsetof(struct device, field), sizeof(((struct device *)0)->field), bit, text,    \
-			#field                                                                     \
+			#field, type                                                               \
 	}
-#define NUMBER(field, bit) ROW(field, bit, false)
-#define STRING(field, bit) ROW(field, bit, true) /* bytes behind the NUL are ignored */
+#define NUMBER(type, field, bit) ROW(#type, field, bit, false)
+#define STRING(field, bit) ROW("", field, bit, true) /* bytes behind the NUL are ignored */
 
 static const struct {
 	size_t offset;
@@ -23,43 +23,60 @@ static const struct {
 	change_bits bit;
 	bool text;
 	const char *name;
+	const char *type; /* of a number */
 } fields[] = {
-	NUMBER(caps, CH_RIGHTS),
-	NUMBER(kind, CH_KIND),
-#define FACT(type, name, none, bit) NUMBER(facts.name, bit),
+	NUMBER(uint32_t, caps, CH_RIGHTS),
+	NUMBER(enum kind, kind, CH_KIND),
+#define FACT(type, name, none, bit) NUMBER(type, facts.name, bit),
 #define FACT_TEXT(name, size, bit) STRING(facts.name, bit),
-#define FACT_KEY(fact, bit) NUMBER(facts.fact.bus, bit), STRING(facts.fact.name, bit),
-#define FACT_ROOM(name, bit) NUMBER(facts.name, bit),
+#define FACT_KEY(fact, bit) NUMBER(enum bus, facts.fact.bus, bit), STRING(facts.fact.name, bit),
+#define FACT_ROOM(name, bit) NUMBER(struct room, facts.name, bit),
 #include "pcidevfs/facts.def"
 	STRING(names.description, CH_DESCRIPTION),
 	STRING(names.resource, CH_ASIDE),
-#define INTENT(type, name, bit, whose) NUMBER(intent.name, bit),
+#define INTENT(type, name, bit, whose) NUMBER(type, intent.name, bit),
 #define INTENT_TEXT(name, size, bit, whose) STRING(intent.name, bit),
-#define INTENT_ARRAY(type, name, n, bit, whose) NUMBER(intent.name, bit),
+#define INTENT_ARRAY(type, name, n, bit, whose) NUMBER(type, intent.name, bit),
 #include "pcidevfs/intents.def"
 	STRING(intended, CH_BEHIND),
-	NUMBER(intended_vfs, CH_BEHIND),
-	NUMBER(state, CH_STATE),
-	NUMBER(taken, CH_BEHIND),
-	NUMBER(let_go, CH_INTERNAL),
-	NUMBER(unbinds, CH_BEHIND),
-	NUMBER(refused_code, CH_CLAIMABLE),
+	NUMBER(int32_t, intended_vfs, CH_BEHIND),
+	NUMBER(enum state, state, CH_STATE),
+	NUMBER(bool, taken, CH_BEHIND),
+	NUMBER(uint64_t, let_go, CH_INTERNAL),
+	NUMBER(uint64_t, unbinds, CH_BEHIND),
+	NUMBER(int32_t, refused_code, CH_CLAIMABLE),
 	STRING(refused, CH_CLAIMABLE),
 	STRING(reason, CH_REASON),
 	STRING(busy, CH_BEHIND),
 	STRING(stuck, CH_BEHIND),
 	STRING(unmet, CH_UNSATISFIED),
 	STRING(last_error, CH_ERROR),
+	NUMBER(uint32_t, error_uid, CH_ERROR),
 	STRING(plan_query, CH_PLAN),
 };
 
-/* Derived from several fields; often stays the same while they change. */
+#define SETTING(name, which)                                                                       \
+	static void name##_of(const struct device *dev, char *buf)                                 \
+	{                                                                                          \
+		vfconf_get(dev->facts.vfconf, which, buf);                                         \
+	}
+SETTING(mac, VFCONF_MAC)
+SETTING(vlan, VFCONF_VLAN)
+SETTING(trust, VFCONF_TRUST)
+SETTING(spoofchk, VFCONF_SPOOFCHK)
+
+/* Derived from a field or several; often stays the same while they change. */
 static const struct {
 	void (*text)(const struct device *dev, char *buf);
 	change_bits bit;
 } derived[] = {
 	{ device_claim, CH_CLAIM },
 	{ device_resource, CH_NAME },
+	{ device_former_driver, CH_FORMER },
+	{ mac_of, CH_MAC },
+	{ vlan_of, CH_VLAN },
+	{ trust_of, CH_TRUST },
+	{ spoofchk_of, CH_SPOOFCHK },
 };
 
 static bool reads_same(void (*text)(const struct device *dev, char *buf), const struct device *a,
@@ -107,15 +124,104 @@ uint64_t device_digest(const struct device *dev, change_bits bits)
 	return h;
 }
 
+/* A type that is not known here has no valid value, so that nobody forgets it. */
+static bool number_valid(const char *type, const void *at, size_t size)
+{
+	static const struct {
+		const char *type;
+		uint32_t values;
+	} few[] = {
+		{ "bool", 2 },		       { "_Bool", 2 },
+		{ "enum bus", BUS_COUNT },     { "enum kind", KIND_COUNT },
+		{ "enum state", STATE_COUNT }, { "enum use", USE_COUNT },
+		{ "enum liveness", LIVENESS_UNKNOWN }, { "enum reserved", RESERVED_COUNT },
+	};
+	uint32_t value = *(const unsigned char *)at;
+
+	if (type[0] == 'u' || type[0] == 'i' || !strcmp(type, "struct room"))
+		return true;
+	if (size == sizeof(value))
+		memcpy(&value, at, sizeof(value));
+	for (size_t i = 0; i < ARRAY_SIZE(few); i++)
+		if (!strcmp(few[i].type, type))
+			return value < few[i].values;
+	return false;
+}
+
+static bool keys_valid(const struct device *dev)
+{
+	bool valid = key_valid(&dev->key);
+
+#define FACT(type, name, none, bit)
+#define FACT_TEXT(name, size, bit)
+#define FACT_KEY(name, bit) valid = valid && (!dev->facts.name.bus || key_valid(&dev->facts.name));
+#define FACT_ROOM(name, bit)
+#include "pcidevfs/facts.def"
+	return valid;
+}
+
+bool device_valid(const struct device *dev)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const char *at = (const char *)dev + fields[i].offset;
+
+		if (fields[i].text ? !memchr(at, '\0', fields[i].size)
+				   : !number_valid(fields[i].type, at, fields[i].size))
+			return false;
+	}
+	return keys_valid(dev);
+}
+
+/* What stands before the first row: key, birth, generation. */
+#define HEAD offsetof(struct device, caps)
+
+size_t device_pack(const struct device *dev, char *buf)
+{
+	size_t n = HEAD, len;
+
+	memcpy(buf, dev, n);
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		const char *at = (const char *)dev + fields[i].offset;
+
+		len = fields[i].text ? strnlen(at, fields[i].size - 1) : fields[i].size;
+		memcpy(buf + n, at, len);
+		n += len;
+		if (fields[i].text)
+			buf[n++] = '\0';
+	}
+	return n;
+}
+
+bool device_unpack(struct device *dev, const char *buf, size_t len)
+{
+	const char *end = buf + len;
+
+	if (len < HEAD)
+		return false;
+	memcpy(dev, buf, HEAD);
+	buf += HEAD;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
+		size_t left = (size_t)(end - buf), n = fields[i].size;
+
+		if (fields[i].text)
+			n = strnlen(buf, left) + 1;
+		if (n > left || n > fields[i].size)
+			return false;
+		memcpy((char *)dev + fields[i].offset, buf, n);
+		buf += n;
+	}
+	return buf == end;
+}
+
 uint64_t device_layout(void)
 {
-	uint64_t sum = sizeof(struct device);
+	uint64_t sum = FNV1A + sizeof(struct device);
 
 	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
 		const size_t place[] = { fields[i].offset, fields[i].size };
-		uint64_t h = fnv1a(FNV1A, fields[i].name, strlen(fields[i].name));
 
-		sum += fnv1a(h, (const char *)place, sizeof(place));
+		sum = fnv1a(sum, fields[i].name, strlen(fields[i].name));
+		sum = fnv1a(sum, (const char *)place, sizeof(place));
 	}
 	return sum;
 }

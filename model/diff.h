@@ -13,8 +13,16 @@ struct device;
 change_bits device_diff(const struct device *a, const struct device *b);
 /* A hash of all fields that have one of these bits. */
 uint64_t device_digest(const struct device *dev, change_bits bits);
-/* A hash of all fields' places and lengths, whatever the order of the rows. */
+/* Stores all of it but the unused ends of its texts. Returns the length, which is at
+ * most its own. */
+size_t device_pack(const struct device *dev, char *buf);
+/* False: the text is not what device_pack() makes. */
+bool device_unpack(struct device *dev, const char *buf, size_t len);
+/* A hash of all fields' places and lengths, and of their order when they are packed. */
 uint64_t device_layout(void);
+/* Are all flags, enums, texts and keys what this program could have written? For a record from
+ * memory that others could write. */
+bool device_valid(const struct device *dev);
 /* Does a row cover this byte of struct device? Changes of other bytes would never be published. */
 bool device_diff_knows(size_t offset);
 

@@ -4,7 +4,7 @@
 #include "pcidevfs/util.h"
 #include "store.h"
 
-#define BATCH 256
+enum { BATCH = 256, PACK_MS = 200 };
 
 void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation)
 {
@@ -41,9 +41,10 @@ void model_watch(struct model *m, _Atomic uint64_t *in_hand)
 /* Moves the pending bits to `telling`; later ones are for the next time. A kill loses no bit. */
 static change_bits begin_telling(struct slot *s)
 {
-	change_bits bits = atomic_fetch_or(&s->telling, atomic_load(&s->pending));
+	change_bits bits = s->telling | s->pending;
 
-	bits |= atomic_exchange(&s->pending, 0);
+	s->telling = bits;
+	s->pending = 0;
 	return bits ? bits : CH_ALL;
 }
 
@@ -81,9 +82,9 @@ static void settle_batch(struct model *m, const struct change *batch, const uint
 		struct slot *s = &m->a->slots[slots[k]];
 
 		s->heard = batch[k].generation;
-		atomic_store(&s->telling, 0);
+		s->telling = 0;
 		if (batch[k].action == ACTION_REMOVE)
-			atomic_store(&s->word, 0);
+			record_drop(m, slots[k]);
 	}
 	m->heard = m->q_len ? m->queued_at[m->q_head] - 1 : generation;
 }
@@ -95,6 +96,16 @@ static void tell_rest(struct model *m)
 			m->observers[k].told(m->observers[k].ctx);
 }
 
+static void await_change(struct model *m)
+{
+	struct timespec until = in_ms(PACK_MS);
+
+	if (m->n_unpacked <= RECORDS_KEPT)
+		pthread_cond_wait(&m->changed, &m->lock);
+	else if (pthread_cond_timedwait(&m->changed, &m->lock, &until) && !m->n_edits)
+		records_begin(m);
+}
+
 bool model_dispatch(struct model *m)
 {
 	struct change batch[BATCH];
@@ -104,7 +115,7 @@ bool model_dispatch(struct model *m)
 
 	pthread_mutex_lock(&m->lock);
 	while (!m->q_len && !m->stop)
-		pthread_cond_wait(&m->changed, &m->lock);
+		await_change(m);
 	n = take_batch(m, batch, slots);
 	generation = model_generation(m);
 	pthread_mutex_unlock(&m->lock);

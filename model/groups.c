@@ -58,7 +58,8 @@ size_t model_claim_members(struct model *m, const struct device *dev,
 	if (ret_cut)
 		*ret_cut = all > CLAIM_MEMBERS;
 	for (size_t i = 0; i < all && i < CLAIM_MEMBERS; i++)
-		if (!device_is_bridge(&ret[i]->facts))
+		if (!device_is_bridge(&ret[i]->facts) &&
+		    (!ret[i]->facts.behind.bus || dev->facts.behind.bus))
 			ret[n++] = ret[i];
 	if (!n)
 		ret[n++] = dev;

@@ -87,7 +87,7 @@ void judge_removal(struct model *m, uint32_t i)
 }
 
 /* Devices that can never be claimed are not asked about. */
-static bool is_judged(const struct model *m, uint32_t i)
+static bool is_judged(struct model *m, uint32_t i)
 {
 	return slot_seen(m, i)->caps & CAP_CLAIM;
 }
@@ -116,7 +116,7 @@ static void judge_alone(struct model *m, uint32_t i)
 	judge_one(m, i, &o);
 }
 
-/* The obstacle is found once for the group. */
+/* The obstacle is found once for the group; what is behind a member of it has one of its own. */
 static void judge_group(struct model *m, int32_t group)
 {
 	struct obstacle o;
@@ -126,6 +126,10 @@ static void judge_group(struct model *m, int32_t group)
 		m->to_judge[i] = false;
 		if (!is_judged(m, i))
 			continue;
+		if (slot_seen(m, i)->facts.behind.bus) {
+			judge_alone(m, i);
+			continue;
+		}
 		if (!found)
 			m->rules->find(m, slot_seen(m, i), &o);
 		found = true;

@@ -11,8 +11,6 @@
 #include "pcidevfs/util.h"
 #include "store.h"
 
-enum { MANY_EDITS = 64 };
-
 const struct region_head model_layout = { "model", MODEL_ABI, sizeof(struct device) };
 
 size_t model_arena_size(void)
@@ -20,7 +18,7 @@ size_t model_arena_size(void)
 	return sizeof(struct arena);
 }
 
-static void link_slot(struct model *m, uint32_t i)
+void slot_link(struct model *m, uint32_t i)
 {
 	const struct device *d = slot_seen(m, i);
 
@@ -41,37 +39,14 @@ static void unlink_slot(struct model *m, uint32_t i)
 		index_unlink(&m->by[x], i);
 }
 
-/* Takes over a former process's devices, and the changes that nobody had heard of. */
-static void adopt(struct model *m)
-{
-	uint32_t used = atomic_load(&m->a->used);
-
-	for (uint32_t i = 0; i < used; i++) {
-		struct slot *s = &m->a->slots[i];
-
-		if (slot_live(m, i)) {
-			link_slot(m, i);
-			m->count++;
-		}
-		if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))
-			if (atomic_load(&s->pending) || atomic_load(&s->telling) ||
-			    slot_current(m, i)->generation > s->heard)
-				dispatch_enqueue(m, i, atomic_load(&m->a->generation));
-	}
-}
-
 static bool arena_valid(const struct arena *a)
 {
-	return region_is(&a->head, &model_layout) && atomic_load(&a->used) <= MODEL_MAX;
+	return region_is(&a->head, &model_layout) && atomic_load(&a->used) <= MODEL_MAX &&
+	       atomic_load(&a->generation) <= GENERATION_MAX;
 }
 
 static void arena_init(struct arena *a)
 {
-	bool former = !memcmp(a->head.magic, model_layout.magic, sizeof(a->head.magic));
-	uint32_t used = former && a->used <= MODEL_MAX ? a->used : 0;
-
-	for (uint32_t i = 0; i < used; i++)
-		atomic_store(&a->slots[i].word, 0);
 	atomic_store(&a->used, 0);
 	atomic_store(&a->generation, 0);
 	region_begin(&a->head, &model_layout);
@@ -90,9 +65,12 @@ static int allocate(struct model *m)
 	m->queue = calloc(MODEL_MAX, sizeof(*m->queue));
 	m->queued_at = calloc(MODEL_MAX, sizeof(*m->queued_at));
 	m->queued = calloc(MODEL_MAX, sizeof(*m->queued));
+	m->unpacked = calloc(MODEL_MAX, sizeof(*m->unpacked));
 	m->taken = calloc(BLOCKS, sizeof(*m->taken));
+	m->written = calloc(MODEL_MAX, sizeof(*m->written));
 	return r || !m->edits || !m->edited || !m->unjudged || !m->to_judge || !m->queue ||
-			       !m->queued_at || !m->queued || !m->taken ?
+			       !m->queued_at || !m->queued || !m->unpacked || !m->taken ||
+			        !m->written ?
 		       -ENOMEM :
 		       0;
 }
@@ -125,19 +103,18 @@ int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, str
 			    sizeof(struct arena), size);
 	m = calloc(1, sizeof(*m));
 	if (!m)
-		return fail(err, ENOMEM, "no memory for the model");
+		return fail_nomem(err);
 	init_sync(m);
 	m->a = arena;
 	if (allocate(m)) {
 		model_free(m);
-		return fail(err, ENOMEM, "no memory for the model");
+		return fail_nomem(err);
 	}
 	*ret_found = arena_valid(m->a);
-	if (*ret_found)
-		adopt(m);
-	else
+	if (!*ret_found)
 		arena_init(m->a);
-	rooms_sweep(m);
+	records_begin(m);
+	slots_adopt(m);
 	edit_claimed(m);
 	model_publish(m);
 	m->heard = m->q_len ? 0 : atomic_load(&m->a->generation);
@@ -158,7 +135,9 @@ void model_free(struct model *m)
 	free(m->queue);
 	free(m->queued_at);
 	free(m->queued);
+	free(m->unpacked);
 	free(m->taken);
+	free(m->written);
 	pthread_cond_destroy(&m->changed);
 	pthread_cond_destroy(&m->heard_more);
 	pthread_mutex_destroy(&m->lock);
@@ -179,8 +158,7 @@ void model_unlock(struct model *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* fresh: finds a device that model_edit() made and that is not published; else a published one. */
-static uint32_t find_slot(struct model *m, const struct key *key, bool fresh)
+uint32_t slot_find(struct model *m, const struct key *key, bool fresh)
 {
 	uint32_t i;
 
@@ -196,7 +174,7 @@ static uint32_t find_slot(struct model *m, const struct key *key, bool fresh)
 
 const struct device *model_find(struct model *m, const struct key *key)
 {
-	uint32_t i = find_slot(m, key, false);
+	uint32_t i = slot_find(m, key, false);
 
 	return i == INDEX_NONE ? NULL : slot_seen(m, i);
 }
@@ -216,9 +194,20 @@ uint64_t model_generation(struct model *m)
 	return atomic_load(&m->a->generation);
 }
 
+void model_count_from(struct model *m, uint64_t generation)
+{
+	atomic_store(&m->a->generation, generation);
+	m->heard = generation;
+}
+
 size_t model_count(struct model *m)
 {
 	return m->count;
+}
+
+size_t model_dropped(const struct model *m)
+{
+	return m->dropped;
 }
 
 bool model_has_iommu(struct model *m)
@@ -237,6 +226,7 @@ static uint32_t free_slot(struct model *m)
 				return i;
 	if (used == MODEL_MAX)
 		return INDEX_NONE;
+	atomic_store(&m->a->slots[used].word, 0); /* of a model that was not taken over */
 	atomic_store(&m->a->used, used + 1);
 	return used;
 }
@@ -248,8 +238,7 @@ static struct device *new_record(struct model *m, uint32_t i, const struct key *
 
 	*d = (struct device){ .key = *key, .facts = facts_none };
 	s->heard = 0;
-	atomic_store(&s->pending, 0);
-	atomic_store(&s->telling, 0);
+	s->pending = s->telling = 0;
 	return d;
 }
 
@@ -270,11 +259,11 @@ struct device *edit_slot(struct model *m, uint32_t i)
 
 struct device *model_edit(struct model *m, const struct key *key, bool create)
 {
-	uint32_t i = find_slot(m, key, false);
+	uint32_t i = slot_find(m, key, false);
 	struct device *d;
 
 	if (i == INDEX_NONE)
-		i = find_slot(m, key, true);
+		i = slot_find(m, key, true);
 	if (i != INDEX_NONE)
 		return edit_slot(m, i);
 	i = create ? free_slot(m) : INDEX_NONE;
@@ -314,19 +303,17 @@ static void edit_peers(struct model *m, const struct device *dev)
 
 void model_remove(struct model *m, const struct key *key)
 {
-	uint32_t i = find_slot(m, key, false);
-	struct slot *s;
+	uint32_t i = slot_find(m, key, false);
 
 	if (i == INDEX_NONE)
 		return;
-	s = &m->a->slots[i];
 	judge_removal(m, i);
 	unlink_slot(m, i);
 	if (matters(slot_current(m, i)))
 		edit_peers(m, slot_current(m, i));
 	m->count--;
 	slot_current(m, i)->generation = atomic_fetch_add(&m->a->generation, 1) + 1;
-	atomic_store(&s->word, (atomic_load(&s->word) & WORD_SECOND) | WORD_GONE);
+	record_write(m, i, slot_current(m, i), (slot_word(m, i) & WORD_SECOND) | WORD_GONE);
 	dispatch_enqueue(m, i, model_generation(m));
 }
 
@@ -381,8 +368,8 @@ static void publish_slot(struct model *m, uint32_t i, uint64_t generation)
 	}
 	d->generation = generation;
 	atomic_store(&m->a->generation, generation);
-	atomic_fetch_or(&s->pending, bits);
-	atomic_store(&s->word, (~atomic_load(&s->word) & WORD_SECOND) | WORD_LIVE);
+	s->pending |= bits;
+	record_write(m, i, d, (~slot_word(m, i) & WORD_SECOND) | WORD_LIVE);
 	dispatch_enqueue(m, i, generation);
 }
 
@@ -409,8 +396,8 @@ static void let_arrive(struct model *m, uint32_t i)
 	if (!m->arrives || slot_live(m, i) || slot_word(m, i) & WORD_GONE)
 		return;
 	if (device_is_made(d)) {
-		at = find_slot(m, &d->facts.parent, false);
-		at = at == INDEX_NONE ? find_slot(m, &d->facts.parent, true) : at;
+		at = slot_find(m, &d->facts.parent, false);
+		at = at == INDEX_NONE ? slot_find(m, &d->facts.parent, true) : at;
 	}
 	if (at == INDEX_NONE)
 		m->arrives(m->arrives_ctx, d, NULL);
@@ -440,7 +427,7 @@ static void begin_publishing(struct model *m)
 		if (!slot_there(m, m->edits[k]))
 			continue;
 		device_identify(slot_spare(m, m->edits[k]));
-		link_slot(m, m->edits[k]);
+		slot_link(m, m->edits[k]);
 	}
 }
 
@@ -461,7 +448,6 @@ static void publish_edits(struct model *m, uint64_t generation)
 uint64_t model_publish(struct model *m)
 {
 	uint64_t generation = model_generation(m) + 1;
-	bool many = m->n_edits >= MANY_EDITS;
 
 	for (size_t k = 0; k < m->n_edits; k++)
 		let_arrive(m, m->edits[k]);
@@ -470,7 +456,5 @@ uint64_t model_publish(struct model *m)
 	begin_publishing(m);
 	judge_marked(m);
 	publish_edits(m, generation);
-	if (many)
-		spares_drop(m);
 	return model_generation(m);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Texts beside the records: chains of blocks in the same memory. A text never changes: a new one is
- * written, and the record that leads to it is swapped in whole. After many writes a sweep finds the
- * blocks that no record leads to. */
+/* Chains of blocks: texts beside the records, and packed records. A text never changes: a new one
+ * is written, and the record that leads to it is swapped in whole. After many writes a sweep finds
+ * the blocks that no record leads to. */
 #include <errno.h>
 #include <string.h>
 
@@ -10,80 +10,119 @@
 
 enum { SWEEP_MIN = 512 };
 
-static size_t blocks_of(size_t len)
+size_t chain_blocks(size_t len)
 {
 	return (len + sizeof(((struct block *)0)->data) - 1) / sizeof(((struct block *)0)->data);
 }
 
-/* Data of a former process is checked. */
-static void mark(struct model *m, const struct room *r)
+static bool room_valid(const struct model *m, const struct room *r)
 {
+	uint64_t sum = FNV1A;
 	uint32_t at = r->at;
 
-	for (size_t n = blocks_of(r->len); n && at && at <= BLOCKS && !m->taken[at - 1]; n--) {
-		m->taken[at - 1] = true;
-		m->n_taken++;
-		at = m->a->blocks[at - 1].next;
+	if (!r->len)
+		return true;
+	for (size_t left = r->len <= TEXT_MAX ? r->len : 0, part; at && at <= BLOCKS; left -= part) {
+		const struct block *b = &m->a->blocks[at - 1];
+
+		part = left < sizeof(b->data) ? left : sizeof(b->data);
+		sum = fnv1a(sum, b->data, part);
+		if (part == left)
+			return left && sum == r->sum;
+		at = b->next;
 	}
+	return false;
 }
 
-static void mark_record(struct model *m, const struct device *d)
+bool rooms_valid(const struct model *m, const struct device *dev)
 {
+	bool valid = true;
+
 #define FACT(type, name, none, bit)
 #define FACT_TEXT(name, size, bit)
 #define FACT_KEY(name, bit)
-#define FACT_ROOM(name, bit) mark(m, &d->facts.name);
+#define FACT_ROOM(name, bit) valid = valid && room_valid(m, &dev->facts.name);
 #include "pcidevfs/facts.def"
+	return valid;
+}
+
+static void take(struct model *m, uint32_t at)
+{
+	m->taken[at - 1] = true;
+	m->top_block = at > m->top_block ? at : m->top_block;
+}
+
+/* Data of a former process is checked. What is not there whole takes no block. */
+bool chain_mark(struct model *m, uint32_t at, size_t len)
+{
+	size_t n = chain_blocks(len), left = n;
+	uint32_t first = at;
+
+	for (; left && at && at <= BLOCKS && !m->taken[at - 1]; left--) {
+		take(m, at);
+		at = m->a->blocks[at - 1].next;
+	}
+	for (at = first; left && n > left; n--, at = m->a->blocks[at - 1].next)
+		m->taken[at - 1] = false;
+	return !left;
+}
+
+static bool mark(struct model *m, const struct room *r)
+{
+	bool whole = chain_mark(m, r->at, r->len);
+
+	m->n_taken += whole ? chain_blocks(r->len) : 0;
+	return whole;
+}
+
+bool rooms_mark(struct model *m, const struct device *d)
+{
+	bool whole = true;
+
+#define FACT(type, name, none, bit)
+#define FACT_TEXT(name, size, bit)
+#define FACT_KEY(name, bit)
+#define FACT_ROOM(name, bit) whole &= mark(m, &d->facts.name);
+#include "pcidevfs/facts.def"
+	return whole;
 }
 
 void rooms_sweep(struct model *m)
 {
 	uint32_t used = atomic_load(&m->a->used);
 
-	if (m->n_taken) /* else its pages need not be there */
-		memset(m->taken, 0, BLOCKS * sizeof(*m->taken));
-	m->n_taken = m->next_block = 0;
+	memset(m->taken, false, m->top_block);
+	m->n_taken = m->next_block = m->top_block = 0;
+	/* All records first: no room of a former process leads into one. */
+	for (uint32_t i = 0; i < used; i++)
+		if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))
+			record_mark(m, i);
 	for (uint32_t i = 0; i < used; i++) {
 		if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))
-			mark_record(m, slot_current(m, i));
+			record_mark_rooms(m, i);
 		if (m->edited[i])
-			mark_record(m, slot_spare(m, i));
+			rooms_mark(m, slot_spare(m, i));
 	}
 	m->sweep_at = 2 * m->n_taken < SWEEP_MIN ? SWEEP_MIN : 2 * m->n_taken;
-	if (m->sweep_at > BLOCKS)
-		m->sweep_at = BLOCKS;
+	if (m->sweep_at > ROOM_BLOCKS)
+		m->sweep_at = ROOM_BLOCKS;
 }
 
 /* There must be a free one. */
 static uint32_t take_block(struct model *m)
 {
-	while (m->taken[m->next_block])
-		m->next_block = (m->next_block + 1) % BLOCKS;
-	m->taken[m->next_block] = true;
-	m->n_taken++;
-	return (uint32_t)m->next_block + 1;
+	const bool *free = memchr(m->taken + m->next_block, false, BLOCKS - m->next_block);
+
+	m->next_block = (size_t)(free - m->taken) + 1;
+	take(m, (uint32_t)m->next_block);
+	return (uint32_t)m->next_block;
 }
 
-bool room_is(const struct room *r, const char *data, size_t len)
+uint32_t chain_put(struct model *m, const char *data, size_t len)
 {
-	return len == r->len && (!len || fnv1a(FNV1A, data, len) == r->sum);
-}
+	uint32_t at = 0, *link = &at;
 
-int model_set_text(struct model *m, struct room *r, const char *data, size_t len)
-{
-	size_t n = blocks_of(len), part;
-	struct room room = { .sum = fnv1a(FNV1A, data, len), .len = (uint32_t)len };
-	uint32_t *link = &room.at;
-
-	if (room_is(r, data, len))
-		return 0;
-	if (len > TEXT_MAX)
-		return -E2BIG;
-	if (m->n_taken + n > m->sweep_at)
-		rooms_sweep(m);
-	if (m->n_taken + n > BLOCKS)
-		return -ENOSPC;
-	for (; len; data += part, len -= part) {
+	for (size_t part; len; data += part, len -= part) {
 		struct block *b;
 
 		*link = take_block(m);
@@ -93,8 +132,30 @@ int model_set_text(struct model *m, struct room *r, const char *data, size_t len
 		link = &b->next;
 	}
 	*link = 0;
-	room.sum = room.len ? room.sum : 0;
-	*r = room;
+	return at;
+}
+
+bool room_is(const struct room *r, const char *data, size_t len)
+{
+	return len == r->len && (!len || fnv1a(FNV1A, data, len) == r->sum);
+}
+
+int model_set_text(struct model *m, struct room *r, const char *data, size_t len)
+{
+	size_t n = chain_blocks(len);
+
+	if (room_is(r, data, len))
+		return 0;
+	if (len > TEXT_MAX)
+		return -E2BIG;
+	if (m->n_taken + n > m->sweep_at)
+		rooms_sweep(m);
+	if (m->n_taken + n > ROOM_BLOCKS)
+		return -ENOSPC;
+	m->n_taken += n;
+	*r = (struct room){ .sum = len ? fnv1a(FNV1A, data, len) : 0,
+			    .at = chain_put(m, data, len),
+			    .len = (uint32_t)len };
 	return 0;
 }
 

@@ -111,12 +111,6 @@ void device_identify(struct device *dev)
 	dev->kind = kind_of(dev->key.bus, dev->caps, dev->facts.kind);
 }
 
-int device_lacks(const struct device *dev, const char *file, struct err *err)
-{
-	return fail(err, EOPNOTSUPP, "%s is a %s and has no %s", dev->key.name,
-		    kind_name(dev->kind), file);
-}
-
 /* No device of its kind can be claimed. */
 static void refuse_kind(struct device *dev)
 {
@@ -138,44 +132,6 @@ bool device_has_node(const struct device *dev, const char *node)
 		p += *p == ' ';
 	}
 	return *p;
-}
-
-/* A newer pci.ids must not rename a device under a guest. */
-static const char *computed_name(const struct device *dev)
-{
-	return dev->intent.pinned[0] ? dev->intent.pinned : dev->names.resource;
-}
-
-/* '_' replaces invalid characters, as in computed names. */
-static void own_name(const struct device *dev, char buf[static RESOURCE_NAME])
-{
-	const char *name = computed_name(dev);
-	int n = snprintf(buf, RESOURCE_NAME, "%.*s/", (int)strcspn(name, "/"), name);
-
-	for (const char *c = dev->key.name; *c && n < RESOURCE_NAME - 1; c++)
-		buf[n++] = *c == ':' || *c == '.' ? '_' : *c;
-	buf[n] = '\0';
-}
-
-void device_resource(const struct device *dev, char buf[static RESOURCE_NAME])
-{
-	buf[0] = '\0';
-	if (!(dev->caps & CAP_NAMED))
-		return;
-	if (dev->intent.resource[0])
-		str_copy(buf, RESOURCE_NAME, dev->intent.resource);
-	else if (dev->intent.single && computed_name(dev)[0])
-		own_name(dev, buf);
-	else
-		str_copy(buf, RESOURCE_NAME, computed_name(dev));
-}
-
-void device_offered_as(const struct device *dev, char buf[static RESOURCE_NAME])
-{
-	if (dev->intent.allocated[0] && dev->intent.given_as[0])
-		str_copy(buf, RESOURCE_NAME, dev->intent.given_as);
-	else
-		device_resource(dev, buf);
 }
 
 __attribute__((format(printf, 2, 3))) static void because(struct device *dev, const char *fmt, ...)
@@ -232,6 +188,9 @@ static bool is_replugged(const struct device *dev)
 	       strcmp(dev->intent.given, dev->facts.nodes);
 }
 
+#define BACK_ON_BUS                                                                                \
+	"write 1 to its remove and then to bus/pci/rescan in /sys, or switch the host off and on"
+
 static bool is_unhealthy(struct device *dev)
 {
 	char doubt[DOUBT_TEXT], node[NODES_TEXT];
@@ -242,7 +201,9 @@ static bool is_unhealthy(struct device *dev)
 		return true;
 	}
 	if ((dev->caps & CAP_PCI) && (!dev->facts.vendor || dev->facts.vendor == 0xffff)) {
-		because(dev, "the kernel gives no vendor id for %s; it may have fallen off the bus",
+		because(dev,
+			"the kernel gives no vendor id for %s; it may have fallen off the "
+			"bus: " BACK_ON_BUS,
 			dev->key.name);
 		return true;
 	}
@@ -250,16 +211,23 @@ static bool is_unhealthy(struct device *dev)
 		because(dev,
 			dev->facts.liveness == LIVENESS_ONES
 				? "config space of %s reads all ones: it may have fallen off the "
-				  "bus, or has no power; it is reported healthy once it has "
-				  "answered for a few seconds"
+				  "bus, or has no power: " BACK_ON_BUS
+				  "; it is reported healthy once it has answered for a few seconds"
 				: "config space of %s cannot be read, the kernel waits for it: a "
 				  "reset of it may hang; it is reported healthy once it has "
 				  "answered for a few seconds",
 			dev->key.name);
 		return true;
 	}
+	if (dev->intent.claim[0] && dev->facts.unauthorized) {
+		because(dev,
+			"claimed by %s, but the host has withdrawn its authorization, so no guest can use it; "
+			"run usbguard allow-device, or write 1 to its authorized in sysfs",
+			dev->intent.claim);
+		return true;
+	}
 	if (dev->intent.claim[0] && (dev->caps & CAP_VGPU) && !dev->facts.profile_id[0]) {
-		because(dev, "claimed by %s, but it is no vGPU any more; write its profile again",
+		because(dev, "claimed by %s, but it is not a vGPU any more; write its profile again",
 			dev->intent.claim);
 		return true;
 	}
@@ -296,17 +264,29 @@ void device_claim(const struct device *dev, char buf[static CLAIM_NAME])
 	str_copy(buf, CLAIM_NAME, dev->intent.claim[0] ? dev->intent.claim : dev->intended);
 }
 
+void device_former_driver(const struct device *dev, char buf[static DRIVER_NAME])
+{
+	/* What the undo of a claim has left of it is nobody's. */
+	bool claimed = dev->caps & CAP_CLAIM && dev->intent.claim[0];
+
+	former_get(claimed ? dev->intent.former : "", "driver", buf, DRIVER_NAME);
+}
+
 /* Shown as busy, like during the operation that follows. */
 static bool is_coming(struct device *dev)
 {
 	if (!device_is_coming(dev))
 		return false;
-	because(dev,
-		dev->facts.serial_known || dev->facts.serial
-			? "stored as claimed by %.160s, which is being restored"
-			: "stored as claimed by %.160s; the card is not identified yet, since its "
-			  "serial number has not been read: wait",
-		dev->intended);
+	if (!dev->facts.serial_known && !dev->facts.serial)
+		because(dev,
+			"stored as claimed by %.160s; the card is not identified yet, since its "
+			"serial number has not been read: wait",
+			dev->intended);
+	else if (dev->unmet[0])
+		because(dev, "stored as claimed by %.100s, which waits: %s", dev->intended,
+			dev->unmet);
+	else
+		because(dev, "stored as claimed by %.160s, which is being restored", dev->intended);
 	return true;
 }
 
@@ -329,8 +309,7 @@ static bool is_held(struct device *dev)
 
 	if (!line[0] || dev->facts.use != USE_GUEST)
 		return false;
-	line += sure ? 0 : strlen(unsure);
-	because(dev, "%sheld open by %.*s", sure ? "" : "perhaps ", (int)strcspn(line, "\n"), line);
+	because(dev, "%sheld open by a process, see holders", sure ? "" : "perhaps ");
 	return true;
 }
 
@@ -366,6 +345,11 @@ static bool is_claimed(struct device *dev)
 			"claimed by %s, and mdevctl defines it as well, so it is not restored; write none to its claim to "
 			"leave it to mdevctl, or run mdevctl undefine",
 			dev->intent.claim);
+	else if (dev->facts.framebuffer[0])
+		because(dev,
+			"claimed by %s, but %s of the firmware still has a part of its memory (/proc/iomem), "
+			"without which it may not work in a guest; boot the host with initcall_blacklist=sysfb_init",
+			dev->intent.claim, dev->facts.framebuffer);
 	else
 		because(dev, "claimed by %s%s%s", dev->intent.claim,
 			withheld ? "; it is not offered to kubelet: " : "",
@@ -401,7 +385,9 @@ static bool is_host(struct device *dev)
 			"to its claim, to adopt it",
 			f->profile);
 	else if (f->use == USE_GUEST)
-		because(dev, "found on %s without a claim; write a name to claim to adopt it",
+		because(dev,
+			"found on %s without a claim; write a name to its claim to adopt it, and then "
+			"none to give it back to the kernel",
 			f->driver);
 	else if ((dev->caps & CAP_VGPU) && f->use == USE_NONE)
 		return false; /* it can become a vGPU */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by model.c (devices) and dispatch.c (observers). */
+/* Shared by the files of the model. */
 #ifndef MODEL_STORE_H
 #define MODEL_STORE_H
 
@@ -9,29 +9,32 @@
 #include "index.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/region.h"
+#include "pcidevfs/resource.h"
 
 #define OBSERVERS 8
 
-/* A slot's word: which record is valid, and whether the device exists. One store changes both, so a
- * killed process leaves the old record or the new one. */
+/* A slot's word: where its packed record is, in which place this process has it unpacked, and
+ * whether the device exists. One store changes all, so a killed process leaves the old record or
+ * the new one. */
 enum { WORD_SECOND = 1, WORD_LIVE = 2, WORD_GONE = 4 }; /* GONE: removed, but not yet heard of */
 
 struct slot {
-	_Atomic uint32_t word;
-	_Atomic change_bits pending; /* changes not passed to observers yet */
-	_Atomic change_bits
-		/* changes being passed to observers, now or when the process died */
-		telling;
+	_Atomic uint64_t word;
+	/* Not passed to observers yet, and being passed to them, now or when the process died.
+	 * Written in an order in which a kill between two words loses no bit. */
+	volatile change_bits pending, telling;
 	uint64_t heard; /* generation of the record when observers last heard; 0: never */
 };
 
-/* A part of a text. The records determine which blocks are in use, so a process killed during a
- * write leaves nothing behind. */
-#define BLOCKS 65536
+/* A part of a text or of a packed record. The slots' words and the records determine which blocks
+ * are in use, so a process killed during a write leaves nothing behind. */
 struct block {
 	uint32_t next; /* number of a block plus 1, 0: none */
 	char data[508];
 };
+#define ROOM_BLOCKS 65536
+/* Records find room whatever is in them: a new one is written before the old one goes. */
+#define BLOCKS (ROOM_BLOCKS + (MODEL_MAX + 1) * (sizeof(struct device) / 508 + 2))
 
 struct arena {
 	struct region_head head;
@@ -39,7 +42,7 @@ struct arena {
 	_Atomic uint32_t iommu;
 	_Atomic uint64_t generation;
 	struct slot slots[MODEL_MAX];
-	/* Two arrays, so that devices that never change use no memory for a second record. */
+	/* For the present process alone: what it has unpacked, and its edits. */
 	struct device rec[2][MODEL_MAX];
 	struct block blocks[BLOCKS];
 };
@@ -55,8 +58,11 @@ struct model {
 	struct arena *a;
 	struct index by[INDEXES];
 	size_t count;
-	bool *taken; /* by block: a record may use it */
-	size_t n_taken, sweep_at, next_block;
+	size_t dropped; /* model_dropped() */
+	bool *unpacked; /* by slot: the present record is in its place */
+	size_t n_unpacked;
+	bool *taken; /* by block: a record may use it; all below next_block are */
+	size_t n_taken, sweep_at, next_block, top_block; /* n_taken: those of texts */
 	uint32_t *edits; /* slots with an unpublished copy */
 	size_t n_edits;
 	bool *edited;
@@ -74,13 +80,15 @@ struct model {
 	bool stop;
 	model_arrives *arrives; /* may be NULL */
 	void *arrives_ctx;
+	struct stored_names stored; /* its functions may be NULL */
 	struct observer observers[OBSERVERS];
 	size_t n_observers;
+	uint64_t *written;	   /* by slot of a card: model_written() */
 	_Atomic uint64_t *in_hand; /* set by model_watch(), or NULL; batches: their number so far */
 	uint64_t batches;
 };
 
-static inline uint32_t slot_word(const struct model *m, uint32_t slot)
+static inline uint64_t slot_word(const struct model *m, uint32_t slot)
 {
 	return atomic_load(&m->a->slots[slot].word);
 }
@@ -90,10 +98,9 @@ static inline bool slot_live(const struct model *m, uint32_t slot)
 	return slot_word(m, slot) & WORD_LIVE;
 }
 
-static inline struct device *slot_current(const struct model *m, uint32_t slot)
-{
-	return &m->a->rec[slot_word(m, slot) & WORD_SECOND][slot];
-}
+/* records.c: the present record. It stays, also after a new one was published, until the lock is
+ * left. */
+struct device *slot_current(struct model *m, uint32_t slot);
 
 /* Where the slot's next record is written. */
 static inline struct device *slot_spare(const struct model *m, uint32_t slot)
@@ -102,17 +109,28 @@ static inline struct device *slot_spare(const struct model *m, uint32_t slot)
 }
 
 /* The present record; while edits are published, the future one. */
-static inline struct device *slot_seen(const struct model *m, uint32_t slot)
+static inline struct device *slot_seen(struct model *m, uint32_t slot)
 {
 	return m->publishing && m->edited[slot] ? slot_spare(m, slot) : slot_current(m, slot);
 }
 
 static inline bool slot_there(const struct model *m, uint32_t slot)
 {
-	uint32_t word = slot_word(m, slot);
+	uint64_t word = slot_word(m, slot);
 
 	return word & WORD_LIVE || (m->publishing && m->edited[slot] && !(word & WORD_GONE));
 }
+
+/* model.c: enters the slot's device into the indexes. */
+void slot_link(struct model *m, uint32_t slot);
+/* model.c; fresh: finds a device that model_edit() made and that is not published; else a published
+ * one. INDEX_NONE. */
+uint32_t slot_find(struct model *m, const struct key *key, bool fresh);
+
+/* adopt.c: takes over a former process's devices, and the changes that nobody had heard of. */
+void slots_adopt(struct model *m);
+/* Above it, only a model that nobody could have made counts its changes. */
+#define GENERATION_MAX (UINT64_MAX / 2)
 
 /* model.c: the copy of an existing device. */
 struct device *edit_slot(struct model *m, uint32_t slot);
@@ -125,11 +143,30 @@ void judge_all(struct model *m);
 /* Updates those that changed, while publishing. */
 void judge_marked(struct model *m);
 
-/* spares.c: gives the pages of unread records back to the system. A scan of the whole machine
- * writes each device's other record, which would otherwise double our memory for good. */
-void spares_drop(struct model *m);
+/* records.c */
+/* Makes d, which is or becomes the slot's present record, what outlives us; flags: of the word. */
+void record_write(struct model *m, uint32_t slot, const struct device *d, unsigned int flags);
+/* The slot is free. */
+void record_drop(struct model *m, uint32_t slot);
+/* Takes the blocks of the slot's record, and of its texts. False: it has none, or another one has
+ * them. */
+bool record_mark(struct model *m, uint32_t slot);
+/* Likewise the rooms that it leads to. False: not all are there, or one is taken already. */
+bool record_mark_rooms(struct model *m, uint32_t slot);
+/* Gives the memory of unpacked records back. No edit may be there. */
+void records_begin(struct model *m);
+#define RECORDS_KEPT 64 /* so many unpacked ones may stay */
 
-/* rooms.c: finds the blocks that records use. */
+/* rooms.c: does a record that a former process wrote lead to texts that are as it says? */
+bool rooms_valid(const struct model *m, const struct device *dev);
+/* Takes the blocks of its texts. */
+bool rooms_mark(struct model *m, const struct device *d);
+/* Stores data and returns its first block's number plus 1. There must be blocks. */
+uint32_t chain_put(struct model *m, const char *data, size_t len);
+size_t chain_blocks(size_t len);
+/* Takes the blocks of a chain; false: it has fewer, or one of them is taken. */
+bool chain_mark(struct model *m, uint32_t at, size_t len);
+/* Finds the blocks that records use. */
 void rooms_sweep(struct model *m);
 
 /* Queues the slot's pending changes for observers. Call it with the lock held. */

@@ -2,15 +2,12 @@
 /* pcidevfs-plugin: offers the claimed devices of the tree to kubelet. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <linux/capability.h>
 #include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/lockfile.h"
 #include "pcidevfs/notify.h"
@@ -25,6 +22,7 @@
 #include "resources.h"
 #include "plugin/rpc/rpc.h"
 #include "client/mirror.h"
+#include "client/start.h"
 
 struct main {
 	struct plugin p;
@@ -35,67 +33,27 @@ struct main {
 
 enum { READY_MS = 30000, FAILED_MS = 1000 };
 
-static const char usage[] =
-	"usage: pcidevfs-plugin [option]...\n"
-	"Offers the claimed devices of a pcidevfs tree to kubelet.\n"
-	"\n"
-	"  --tree DIR         where the tree is mounted (/run/pcidevfs)\n"
-	"  --kubelet-dir DIR  kubelet's directory (/var/lib/kubelet)\n"
-	"  --dev DIR          where the host's /dev is (/dev)\n"
-	"  --cdi-dir DIR      where CDI specs go, none for nowhere (/var/run/cdi)\n"
-	"  --deadline FACTOR  scales how long the tree and kubelet have for what they do\n"
-	"  -h, --help         this text\n"
-	"  --version          the version\n";
-
 static int parse_options(int argc, char **argv, struct options *ret)
 {
-	const struct option known[] = {
-		{ "tree", required_argument, NULL, 't' },
-		{ "kubelet-dir", required_argument, NULL, 'k' },
-		{ "dev", required_argument, NULL, 'd' },
-		{ "cdi-dir", required_argument, NULL, 'c' },
-		{ "deadline", required_argument, NULL, 'f' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'v' },
+	const char *deadline = NULL;
+	const struct option_row rows[] = {
+		{ "tree", "DIR", "where the tree is mounted (/run/pcidevfs)", &ret->tree },
+		{ "kubelet-dir", "DIR", "kubelet's directory (/var/lib/kubelet)", &ret->kubelet },
+		{ "dev", "DIR", "where the host's /dev is (/dev)", &ret->dev },
+		{ "cdi-dir", "DIR", "where CDI specs go, none for nowhere (/var/run/cdi)",
+		  &ret->cdi },
+		{ "deadline", "FACTOR", "scales how long the tree and kubelet have for what they do",
+		  &deadline },
 		{ 0 },
 	};
-	int c;
 
 	*ret = (struct options){ "/run/pcidevfs", "/var/lib/kubelet", "/dev", "/var/run/cdi", 1 };
-	while ((c = getopt_long(argc, argv, "h", known, NULL)) >= 0) {
-		switch (c) {
-		case 't':
-			ret->tree = optarg;
-			break;
-		case 'k':
-			ret->kubelet = optarg;
-			break;
-		case 'd':
-			ret->dev = optarg;
-			break;
-		case 'c':
-			ret->cdi = optarg;
-			break;
-		case 'f':
-			if (!parse_factor(optarg, &ret->deadline_factor))
-				break;
-			say("--deadline needs a number from 0.001 to 1000, not %s; see --help",
-			    optarg);
-			return -EINVAL;
-		case 'h':
-			fputs(usage, stdout);
-			exit(0);
-		case 'v':
-			puts("pcidevfs-plugin " VERSION);
-			exit(0);
-		default:
-			say("see --help");
-			return -EINVAL;
-		}
-	}
-	if (optind == argc)
+	if (client_options(argc, argv,
+			   "Offers the claimed devices of a pcidevfs tree to kubelet.", rows))
+		return -EINVAL;
+	if (!deadline || !parse_factor(deadline, &ret->deadline_factor))
 		return 0;
-	say("\"%s\" is not an option; see --help", argv[optind]);
+	say("--deadline needs a number from 0.001 to 1000, not %s; see --help", deadline);
 	return -EINVAL;
 }
 
@@ -173,17 +131,6 @@ static void raise_limit(void)
 	}
 }
 
-/* Must run before gRPC has threads. CAP_DAC_OVERRIDE: allocated_to of a device that a user owns is
- * that user's file. */
-static void confine(void)
-{
-	struct err err = { 0 };
-
-	if (confine_caps(CAP(DAC_OVERRIDE), CAP(DAC_OVERRIDE), &err) ||
-	    confine_calls(DENY_ALL, &err))
-		say("goes on unconfined: %s", err.text);
-}
-
 static int start(struct main *m, const struct options *o, struct err *err)
 {
 	struct plugin *p = &m->p;
@@ -194,7 +141,7 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	if ((size_t)snprintf(dir, sizeof(dir), "%s/device-plugins", o->kubelet) >= sizeof(dir) - 64)
 		return fail(err, ENAMETOOLONG, "--kubelet-dir: the path is too long");
 	raise_limit();
-	confine();
+	client_confine(); /* gRPC has threads */
 	r = loop_open(&p->loop, err) ?: loop_signals(&p->loop, err);
 	r = r ?: make_dirs(o->kubelet, dir, err) ?: lock_dir(o->kubelet, err);
 	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(o->dev, o->cdi, &p->cdi, err);
@@ -250,9 +197,6 @@ int main(int argc, char **argv)
 		pause_failed(-1);
 		return 2;
 	}
-	/* Else each of gRPC's ten threads keeps memory that another one has freed. */
-	mallopt(M_ARENA_MAX, 1);
-	mallopt(M_MMAP_THRESHOLD, 65536); /* large texts are given back at once */
 	if (start(&m, &o, &err)) {
 		say("%s", err.text);
 		pause_failed(m.p.loop.signals.fd);

@@ -11,14 +11,13 @@
 #include <unistd.h>
 
 #include "backend/internal.h"
+#include "backend/look.h"
 #include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
-#include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "types.h"
 
-#define SCAN_MS 2000
 /* Of /proc; more are not looked at. */
 #define PROCESSES_MAX 65536
 
@@ -117,7 +116,7 @@ static bool note_name(void *ctx, int dir, const char *pid, const char *name)
 	(void)dir;
 	(void)pid;
 	if (!strstr(out_text(said), name))
-		out_printf(said, "%s\n", name);
+		out_printf(said, "- %s\n", name);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
 		n += strstr(out_text(said), names[i]) != NULL;
 	return n < ARRAY_SIZE(names);
@@ -149,12 +148,12 @@ static bool is_idle(struct model *m, const struct device *gpu)
 	return any && !types_any(m, gpu);
 }
 
-static void sentence(const char *run, char buf[static VGPU_LACK])
+static void sentence(const struct told *run, char buf[static VGPU_LACK])
 {
 	bool has[ARRAY_SIZE(names)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		has[i] = strstr(run, names[i]);
+		has[i] = told_value(run, names[i]);
 	if (has[0] && has[1])
 		snprintf(buf, VGPU_LACK,
 			 "no: its VFs list no vGPU types, although %s and %s run; either the driver "
@@ -170,47 +169,54 @@ static void sentence(const char *run, char buf[static VGPU_LACK])
 			 names[0], names[1]);
 }
 
-/* Returns whether any GPU is idle, or was by what is told of it. text NULL: only that. Call it with
- * the model locked. */
-static bool note(struct model *m, const char *text, bool *ret_idle)
+static enum ask_which which_idle(struct backend *b, const struct device *dev)
 {
-	const struct device *dev;
-	bool any = false;
-	size_t pos = 0;
-
-	*ret_idle = false;
-	while ((dev = model_next(m, &pos))) {
-		bool idle = is_idle(m, dev);
-
-		*ret_idle |= idle;
-		any |= idle || dev->facts.vgpu_idle[0];
-		if (text && strcmp(dev->facts.vgpu_idle, idle ? text : ""))
-			STR_COPY(model_edit(m, &dev->key, false)->facts.vgpu_idle,
-				 idle ? text : "");
-	}
-	return any;
+	return dev->facts.vgpu_idle[0] || is_idle(b->model, dev) ? ASK_IT : ASK_NOT;
 }
 
-void daemons_look(struct backend *b)
+static int apply_idle(struct backend *b, const struct device *dev, const struct told *t)
 {
 	char text[VGPU_LACK] = "";
-	struct out run = { 0 };
-	bool idle, any;
-	int rc = 0;
 
-	model_lock(b->model);
-	any = note(b->model, NULL, &idle);
-	model_unlock(b->model);
-	if (idle)
-		rc = io_call(b->io, (const char *const[]){ "daemons", NULL }, SCAN_MS, &run, NULL,
-			     NULL);
-	if (!rc && idle)
-		sentence(out_text(&run), text);
-	out_free(&run);
-	if (rc || !any)
-		return;
-	model_lock(b->model);
-	note(b->model, text, &idle);
-	model_publish(b->model);
-	model_unlock(b->model);
+	if (is_idle(b->model, dev))
+		sentence(t, text);
+	if (strcmp(dev->facts.vgpu_idle, text) != 0)
+		STR_COPY(model_edit(b->model, &dev->key, false)->facts.vgpu_idle, text);
+	return 0;
 }
+
+const struct ask_row ask_daemons = { "daemons", "whether the vGPU daemons run",
+				     .deadline_ms = 2000, .follows = true,
+				     .which = which_idle, .apply = apply_idle };
+
+/* ---- vGPUs that others make: a write to current_vgpu_type makes no event (spec/kernel.md 6), nor
+ * does a driver that begins to list types, so VFs that could be vGPUs are looked at again from time
+ * to time. */
+
+static enum ask_which which_vgpu(struct backend *b, const struct device *dev)
+{
+	(void)b;
+	return dev->caps & CAP_VGPU && dev->facts.driver[0] ? ASK_IT : ASK_NOT;
+}
+
+/* What is stored of it waits, perhaps for NVIDIA's daemons, which come after the driver. */
+static enum ask_which which_awaited(struct backend *b, const struct device *dev)
+{
+	return which_vgpu(b, dev) && dev->unmet[0] && !dev->facts.profile_id[0] &&
+			       !types_any(b->model, dev)
+		       ? ASK_IT
+		       : ASK_NOT;
+}
+
+static void vgpus_seen(struct backend *b)
+{
+	ask_soon(b, ASK_DAEMONS, NULL, 0);
+}
+
+const struct ask_row ask_awaited = { .what = "the types of awaited vGPUs", .batch = 1,
+				     .look = look_at, .thread = ASKER_WATCH, .period_ms = 2000,
+				     .which = which_awaited };
+
+const struct ask_row ask_vgpus = { .what = "the vGPUs that others make", .batch = 1,
+				   .look = look_at, .thread = ASKER_WATCH, .period_ms = 16000,
+				   .which = which_vgpu, .after = vgpus_seen };

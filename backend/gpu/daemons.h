@@ -17,11 +17,7 @@ struct sysfs;
  * process in proc. -errno. */
 typedef bool daemon_found(void *ctx, int dir, const char *pid, const char *name);
 int daemons_each(const struct sysfs *s, uint64_t caps, daemon_found *found, void *ctx);
-/* Likewise, appends a line with the name of each. */
+/* Likewise, appends a line "- NAME" for each. */
 int daemons_scan(const struct sysfs *s, struct out *ret);
-
-/* After looks: of each GPU that has VFs but neither a vGPU nor a type to make one of, finds out why.
- * Asks a helper only where there is one; blocks for its deadline at most. */
-void daemons_look(struct backend *b);
 
 #endif

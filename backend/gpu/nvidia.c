@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "backend/mdev/mdev.h"
 #include "backend/mdev/mdevctl.h"
 #include "backend/ops.h"

@@ -14,14 +14,6 @@
 
 /* ---- a list */
 
-static bool printable(const char *text)
-{
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			return false;
-	return true;
-}
-
 struct vgpu_type *types_find_id(const struct vgpu_types *types, const char *id)
 {
 	for (size_t i = 0; i < types->n; i++)
@@ -51,7 +43,7 @@ void types_add(struct vgpu_types *types, const struct vgpu_type *type)
 	struct vgpu_type *at = types_find_id(types, type->id);
 	int32_t size = type->framebuffer_mib;
 
-	if (!type->name[0] || !type->id[0] || !printable(type->name))
+	if (!type->name[0] || !type->id[0] || type->name[str_clean_len(type->name, SIZE_MAX)])
 		return;
 	if (!at && types->n == TYPES_MAX)
 		return;

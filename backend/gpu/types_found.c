@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What looks at the VFs of a card have found of its vGPU types. */
+#include "budget.h"
 #include "types.h"
 
 #include <stdio.h>
@@ -10,60 +11,21 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 
-/* The vGPUs of a card, as far as they are known. */
-struct used {
-	const struct device *first, *idle; /* one that is a vGPU, one that could be */
-	int n;
-	int32_t mib, size; /* of all of them; of each, -1: they differ or are unknown */
-};
-
-static void count(struct used *u, const struct device *vf)
+static void say_why(const struct device *dev, const struct budget *b, bool lists, struct vgpu_type *t)
 {
-	int32_t size = types_framebuffer(vf->facts.profile);
-
-	if (!vf->facts.profile_id[0]) {
-		u->idle = !u->idle && vf->caps & CAP_VGPU ? vf : u->idle;
-		return;
-	}
-	u->size = u->first && u->size != size ? -1 : size;
-	u->first = u->first ? u->first : vf;
-	u->mib += size > 0 ? size : 0;
-	u->n++;
-}
-
-static struct used used_of(struct model *m, const struct device *card)
-{
-	struct used u = { .size = -1 };
-	const struct device *vfs[INTENT_VFS];
-	size_t n = model_children(m, &card->key, BUS_PCI, vfs, INTENT_VFS);
-
-	for (size_t i = 0; i < n && i < INTENT_VFS; i++)
-		count(&u, vfs[i]);
-	return u;
-}
-
-static void say_why(const struct device *dev, const struct used *u, bool lists, struct vgpu_type *t)
-{
-	if (dev->facts.profile_id[0])
+	if (device_is_vf(dev) && dev->facts.profile_id[0])
 		snprintf(t->why, sizeof(t->why), "it is %s now", dev->facts.profile);
-	else if (u->n && u->size > 0 && t->framebuffer_mib > 0 && u->size != t->framebuffer_mib)
-		snprintf(t->why, sizeof(t->why),
-			 "all vGPUs of a card have one size, and %s is %s",
-			 u->first->key.name, u->first->facts.profile);
-	else if (u->n)
-		snprintf(t->why, sizeof(t->why), "%d vGPUs use %d MiB of the card", u->n,
-			 (int)u->mib);
-	else if (!lists)
+	else
+		budget_why(b, t, t->why);
+	if (!t->why[0] && !lists)
 		snprintf(t->why, sizeof(t->why),
 			 "its driver lists no vGPU types now, see vgpu_support of %s",
-			 dev->facts.parent.name);
-	else
-		t->why[0] = '\0';
+			 device_is_vf(dev) ? dev->facts.parent.name : dev->key.name);
 }
 
 /* Fills in what this device can be now, of all that its card is known to have. */
 static void list_own(struct vgpu_types *known, const struct vgpu_types *seen,
-		     const struct device *dev, const struct used *u)
+		     const struct device *dev, const struct budget *b)
 {
 	for (size_t i = 0; i < known->n; i++) {
 		struct vgpu_type *t = &known->v[i];
@@ -72,24 +34,23 @@ static void list_own(struct vgpu_types *known, const struct vgpu_types *seen,
 		t->available = now ? now->available : 0;
 		t->why[0] = '\0';
 		if (t->available <= 0)
-			say_why(dev, u, seen->n, t);
+			say_why(dev, b, seen->n, t);
 	}
 }
 
-/* What the card can still have. seen: what can be made of a VF that is no vGPU. */
-static void list_card(struct vgpu_types *known, const struct vgpu_types *seen, const struct used *u)
+/* What the card can still have, and why not. lists: its driver tells types. */
+static void list_card(struct vgpu_types *known, const struct device *card, const struct budget *b,
+		      bool lists)
 {
 	for (size_t i = 0; i < known->n; i++) {
 		struct vgpu_type *t = &known->v[i];
-		const struct vgpu_type *now = types_find(seen, t->id, NULL);
-		int64_t n = 1;
 
-		if (t->max > 0 && t->framebuffer_mib > 0)
-			n = t->max - u->mib / t->framebuffer_mib - !!(u->mib % t->framebuffer_mib);
+		t->available = b->idle[0] || b->own ? b->types.v[i].available : 0;
 		t->why[0] = '\0';
-		t->available = 0;
-		if (u->idle && now && now->available > 0)
-			t->available = n > 1 ? (int32_t)n : 1;
+		if (t->available <= 0 && (b->idle[0] || b->own))
+			say_why(card, b, lists, t);
+		else if (t->available <= 0)
+			STR_COPY(t->why, "all of its VFs are vGPUs");
 	}
 }
 
@@ -103,6 +64,9 @@ static void name_profile(struct device *dev, const struct vgpu_types *known)
 		STR_COPY(f->profile, t->name);
 	else if (!f->profile[0])
 		STR_COPY(f->profile, f->profile_id);
+	if (dev->key.bus == BUS_MDEV)
+		snprintf(dev->names.description, sizeof(dev->names.description),
+			 "%.64s of %.32s", f->profile, f->parent.name);
 	dev->names.resource[0] = '\0'; /* what is no vGPU is not offered */
 	if (f->profile[0])
 		types_resource(f->profile, dev->names.resource);
@@ -214,22 +178,27 @@ static void copy_text(struct model *m, struct device *dev, const struct device *
 static void note(struct model *m, struct device *dev, struct device *card,
 		 const struct vgpu_types *seen)
 {
-	_free_ struct vgpu_types *known = types_new();
-	_free_ struct vgpu_types *others = types_new();
-	struct used u;
+	bool vgpu = card != dev && dev->facts.profile_id[0];
+	_free_ struct vgpu_types *known = types_new(), *others = types_new();
+	_free_ struct budget *b = known && others ? budget_new(m, card, NULL) : NULL;
+	struct key idle = { .bus = BUS_PCI };
 
-	if (!known || !others)
+	if (!b)
 		return;
-	types_of(m, card, known);
-	u = used_of(m, card);
-	if (u.idle && dev->facts.profile_id[0]) /* as it was noted a moment ago */
-		types_of(m, model_edit(m, &u.idle->key, false), others);
-	list_card(known, dev->facts.profile_id[0] ? others : seen, &u);
+	*known = b->types;
+	STR_COPY(idle.name, b->idle);
+	if (b->idle[0] && vgpu) /* as it was noted a moment ago */
+		types_of(m, model_edit(m, &idle, false), others);
+	budget_learn(b, vgpu ? others : seen);
+	card->facts.vgpu_sizes = (uint8_t)b->sizes;
+	list_card(known, card, b, vgpu ? others->n : seen->n);
 	/* A look at the vendor's daemons may have come between the VFs and their types. */
-	if (dev->facts.profile_id[0] || types_can(known))
+	if (card != dev && (vgpu || types_can(known)))
 		card->facts.vgpu_idle[0] = '\0';
 	types_keep(m, card, known);
-	list_own(known, seen, dev, &u);
+	if (card == dev)
+		return;
+	list_own(known, seen, dev, b);
 	types_keep(m, dev, known);
 }
 
@@ -238,7 +207,7 @@ void types_note(struct model *m, struct device *dev, const struct vgpu_types *se
 {
 	struct device *card = dev ? card_of(m, dev) : NULL;
 
-	if (!card || card == dev)
+	if (!card || (card == dev && !(dev->caps & CAP_CREATE)))
 		return;
 	if (is_same(last, card, seen) &&
 	    !strcmp(last->dev->facts.profile_id, dev->facts.profile_id) &&

@@ -32,93 +32,6 @@ static int find(struct model *m, const struct request *request, const struct dev
 
 /* ---- profile */
 
-/* Its driver lists nothing that a vGPU could become. Once it is freed it can have what is as large,
- * what its card has room for as it is, and anything if it is the only one. */
-static void list_freed(struct model *m, const struct device *dev, struct vgpu_types *types)
-{
-	const struct device *vfs[INTENT_VFS], *card = model_parent(m, dev);
-	const struct vgpu_type *own = types_find(types, dev->facts.profile_id, NULL);
-	_free_ struct vgpu_types *more = calloc(1, sizeof(*more));
-	size_t n = card ? model_children(m, &card->key, BUS_PCI, vfs, INTENT_VFS) : 0, vgpus = 0;
-
-	for (size_t i = 0; i < n && i < INTENT_VFS; i++)
-		vgpus += vfs[i]->facts.profile_id[0] != '\0';
-	if (card && more)
-		types_of(m, card, more);
-	for (size_t i = 0; i < types->n; i++) {
-		struct vgpu_type *t = &types->v[i];
-		const struct vgpu_type *now = more ? types_find(more, t->id, NULL) : NULL;
-
-		t->available = t == own || vgpus <= 1 || (now && now->available > 0) ||
-			       (own && own->framebuffer_mib > 0 &&
-				own->framebuffer_mib == t->framebuffer_mib);
-	}
-}
-
-static int refuse_unknown(struct model *m, const struct device *dev, struct vgpu_types *types,
-			  const char *name, struct err *err)
-{
-	bool vgpu = device_is_vf(dev) && dev->facts.profile_id[0];
-	char possible[TYPES_TEXT];
-
-	if (vgpu)
-		list_freed(m, dev, types);
-	types_available(types, possible);
-	if (!types->n)
-		return fail(err, EOPNOTSUPP,
-			    "%s offers no vGPU types now: its driver is %s; vgpu_support of %s "
-			    "says why",
-			    dev->key.name, dev->facts.driver[0] ? dev->facts.driver : "none",
-			    dev->facts.parent.name);
-	return fail(err, EINVAL, "%s has no vGPU type \"%s\"; possible %s: %s; all are in its profiles",
-		    dev->key.name, name, vgpu ? "in place of what it is" : "now", possible);
-}
-
-/* Others of the transaction may make room: then the step decides. */
-static bool is_alone(const struct plan *plan)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < plan->n_requests; i++)
-		n += !strcmp(plan->requests[i].file, "profile");
-	return n == 1;
-}
-
-int vgpu_refuse_full(const char *dev, const char *type, const char *why,
-		     const struct vgpu_types *now, struct err *err)
-{
-	char possible[TYPES_TEXT];
-
-	types_available(now, possible);
-	return fail(err, ENOSPC, "%s cannot become %s: %s; possible now: %s", dev, type,
-		    why && why[0] ? why : "its card has no room for it", possible);
-}
-
-int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
-		   struct vgpu_type *ret, struct err *err)
-{
-	_free_ struct vgpu_types *types = types_new();
-	const struct vgpu_type *t;
-	bool twice;
-
-	if (!types)
-		return fail(err, ENOMEM, "no memory for the vGPU types of %s", dev->key.name);
-	types_of(m, dev, types);
-	t = types_find(types, value, &twice);
-	if (!t)
-		return refuse_unknown(m, dev, types, value, err);
-	if (twice)
-		return fail(err, EINVAL,
-			    "%s has two vGPU types called \"%s\"; write the id of one, from its "
-			    "profiles",
-			    dev->key.name, value);
-	if (t->available <= 0 && now)
-		return vgpu_refuse_full(dev->key.name, t->name, t->why, types, err);
-	*ret = *t;
-	STR_COPY(ret->name, types_word(types, t)); /* its id, where another has the name */
-	return 0;
-}
-
 /* Whoever has the vGPU keeps it; what is none nobody has, though a pod may get it back. */
 int vgpu_refuse_change(const struct device *dev, const struct request *request, struct err *err)
 {
@@ -136,12 +49,15 @@ static bool holds(const struct device *dev, const char *name)
 		       : !dev->facts.profile_id[0];
 }
 
-/* The driver forgets them with the type. */
+/* The driver forgets them with the type. One that others have made has none stored. */
 static int plan_params(const struct device *dev, struct plan *plan, struct err *err)
 {
-	if (!dev->intent.vgpu_params[0] || plan_requested(plan, &dev->key, "vgpu_params"))
+	const char *params = dev->intent.vgpu_params[0] ? dev->intent.vgpu_params
+							: dev->facts.vgpu_params;
+
+	if (!params[0] || plan_requested(plan, &dev->key, "vgpu_params"))
 		return 0;
-	return plan_step(plan, &vgpu_params, &dev->key, dev->intent.vgpu_params, err);
+	return plan_step(plan, &vgpu_params, &dev->key, params, err);
 }
 
 /* It is what it is to be; its parameters may be missing, after an interrupted operation. */
@@ -150,6 +66,56 @@ static int plan_rest(const struct device *dev, struct plan *plan, struct err *er
 	if (!dev->facts.profile_id[0] || dev->facts.vgpu_params[0] || refuse_holder("", dev, NULL))
 		return 0;
 	return plan_params(dev, plan, err);
+}
+
+static int find_change(struct model *m, const struct device *dev, const struct request *request,
+		       struct vgpu_type *ret, struct err *err)
+{
+	int rc = vgpu_refuse_change(dev, request, err);
+
+	return rc || !request->value[0] ? rc : vgpu_find_type(m, dev, request->value, ret, err);
+}
+
+/* Of one that was left half done nobody knows whether it works. */
+static bool stays(const struct device *dev, const struct request *request)
+{
+	return holds(dev, request->value) && !dev->stuck[0];
+}
+
+/* An undo makes it again with its parameters; of one that others have made only a step knows them. */
+static int plan_end(const struct device *dev, struct plan *plan, struct err *err)
+{
+	int rc = 0;
+
+	if (dev->facts.vgpu_params[0] && !dev->intent.vgpu_params[0])
+		rc = plan_step(plan, &vgpu_params, &dev->key, "", err);
+	return rc ? rc : plan_step(plan, &vgpu_profile, &dev->key, "", err);
+}
+
+static int profile_end(struct model *m, const struct request *request, struct plan *plan,
+		       struct err *err)
+{
+	struct vgpu_type type;
+	const struct device *dev;
+	int rc = find(m, request, &dev, err);
+
+	if (rc || !dev->facts.profile_id[0] || stays(dev, request))
+		return rc;
+	rc = plan_touch(plan, &request->dev, err) ?: mdevctl_refuse(dev, err);
+	rc = rc ? rc : find_change(m, dev, request, &type, err);
+	return rc ? rc : plan_end(dev, plan, err);
+}
+
+static int plan_begin(struct model *m, const struct device *dev, const struct vgpu_type *type,
+		     struct plan *plan, struct err *err)
+{
+	bool sure;
+	int rc = vgpu_find_room(m, dev, type, plan, &sure, err);
+
+	rc = rc ? rc : plan_step(plan, &vgpu_profile, &dev->key, type->name, err);
+	if (!rc)
+		plan->steps[plan->n_steps - 1].expected = !sure;
+	return rc;
 }
 
 static int profile_expand(struct model *m, const struct request *request, struct plan *plan,
@@ -162,26 +128,37 @@ static int profile_expand(struct model *m, const struct request *request, struct
 	rc = rc ? rc : plan_touch(plan, &request->dev, err);
 	if (!rc && request->value[0] && !(dev->intent.claim[0] && holds(dev, request->value)))
 		rc = mdevctl_refuse(dev, err);
-	if (!rc && holds(dev, request->value) && !dev->stuck[0])
+	if (!rc && stays(dev, request))
 		return plan_rest(dev, plan, err);
-	rc = rc ? rc : vgpu_refuse_change(dev, request, err);
-	if (!rc && request->value[0])
-		rc = vgpu_find_type(m, dev, request->value,
-				    !dev->facts.profile_id[0] && is_alone(plan), &type, err);
-	if (!rc && dev->facts.profile_id[0])
-		rc = plan_step(plan, &vgpu_profile, &dev->key, "", err);
-	if (rc || !type.name[0])
-		return rc;
-	rc = plan_step(plan, &vgpu_profile, &dev->key, type.name, err);
+	rc = rc ? rc : find_change(m, dev, request, &type, err);
+	if (!rc && !request->value[0])
+		return plan_end(dev, plan, err);
+	rc = rc ? rc : plan_begin(m, dev, &type, plan, err);
 	return rc ? rc : plan_params(dev, plan, err);
+}
+
+/* "0000:02:00.0/virtfn2": its card is known, and so may be the card's types. */
+static int refuse_foreseen(struct model *m, const struct request *request, const struct plan *plan,
+			   struct err *err)
+{
+	const struct device *card;
+	struct key key;
+	char name[KEY_NAME];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(request->dev.name, "/"),
+		 request->dev.name);
+	card = key_make(BUS_PCI, name, &key) ? model_find(m, &key) : NULL;
+	return card ? vgpu_refuse_foreseen(m, card, request, plan, err) : 0;
 }
 
 static int profile_predict(struct model *m, const struct request *request, struct plan *plan,
 			   struct err *err)
 {
-	(void)m;
-	return request->value[0] ? plan_step(plan, &vgpu_profile, &request->dev, request->value, err)
-				 : 0;
+	int rc = request->value[0] ? refuse_foreseen(m, request, plan, err) : 0;
+
+	return rc || !request->value[0]
+		       ? rc
+		       : plan_step(plan, &vgpu_profile, &request->dev, request->value, err);
 }
 
 static bool others_have(struct model *m, const struct device *self, const char *uuid)
@@ -253,7 +230,7 @@ static int profile_settle(struct model *m, const struct request *request, struct
 		return fail(err, EIO,
 			    "%s is %s and not %s although the kernel reported success; dmesg may "
 			    "say why",
-			    dev->key.name, dev->facts.profile[0] ? dev->facts.profile : "no vGPU",
+			    dev->key.name, dev->facts.profile[0] ? dev->facts.profile : "not a vGPU",
 			    request->value[0] ? request->value : "none");
 	if (!request->value[0]) {
 		end_intents(dev);
@@ -276,6 +253,7 @@ static const struct method profile_method = {
 	.guarded = true,
 	.can = profile_can,
 	.down = request_is_none,
+	.end = profile_end,
 	.expand = profile_expand,
 	.predict = profile_predict,
 	.prepare = profile_prepare,
@@ -297,10 +275,18 @@ static int params_expand(struct model *m, const struct request *request, struct 
 		return rc;
 	if (profile ? !profile->value[0] : !dev->facts.profile_id[0])
 		return fail(err, EOPNOTSUPP,
-			    "%s is no vGPU, and has no parameters; write its profile first",
+			    "%s is not a vGPU, and has no parameters; write its profile first",
 			    dev->key.name);
 	rc = vgpu_refuse_change(dev, request, err);
 	return rc ? rc : plan_step(plan, &vgpu_params, &dev->key, request->value, err);
+}
+
+static int params_predict(struct model *m, const struct request *request, struct plan *plan,
+			  struct err *err)
+{
+	(void)m;
+	return request->value[0] ? plan_step(plan, &vgpu_params, &request->dev, request->value, err)
+				 : 0;
 }
 
 static int params_settle(struct model *m, const struct request *request, struct err *err)
@@ -324,6 +310,7 @@ static const struct method params_method = {
 	.guarded = true,
 	.can = profile_can,
 	.expand = params_expand,
+	.predict = params_predict,
 	.settle = params_settle,
 };
 
@@ -339,8 +326,8 @@ static bool claim_fits_child(const struct device *pf)
 	return pf->facts.own_vfs && pf->caps & CAP_ENABLE;
 }
 
-/* Only what the transaction itself does with the profile, and nobody else's claim, is in the way.
- * The first claim of a vGPU has no name yet. */
+/* Only what the transaction itself does with the profile is in the way, and who has the vGPU under
+ * its present name. The first claim of a vGPU has no name yet. */
 static int refuse_claim(const struct device *dev, const char *who, bool restores,
 			const struct plan *plan, struct err *err)
 {
@@ -354,8 +341,8 @@ static int refuse_claim(const struct device *dev, const char *who, bool restores
 		return rc;
 	if (profile ? !profile->value[0] : !dev->facts.profile_id[0])
 		return fail(err, EOPNOTSUPP,
-			    "%s is no vGPU yet; write one of its profiles to its profile, which "
-			    "claims it as well",
+			    "%s is not a vGPU yet: write a name from profiles to profile; that also "
+			    "claims it",
 			    dev->key.name);
 	if (!restores && strcmp(dev->intended, who)) {
 		rc = refuse_coming("", dev, err);
@@ -364,8 +351,7 @@ static int refuse_claim(const struct device *dev, const char *who, bool restores
 	}
 	if (!claim[0] || !strcmp(claim, who) || !strcmp(claim, NOBODY_NAMED))
 		return 0;
-	return fail(err, EBUSY, "%s is claimed by %s; write none to its profile first",
-		    dev->key.name, claim);
+	return refuse_holder("", dev, err) ?: refuse_given(dev, err);
 }
 
 static int claim_expand(struct model *m, const struct request *request, struct plan *plan,
@@ -406,7 +392,7 @@ static int claim_settle(struct model *m, const struct request *request, struct e
 		return 0;
 	}
 	if (!dev->facts.profile_id[0])
-		return fail(err, EIO, "%s is no vGPU any more; write its profile again",
+		return fail(err, EIO, "%s is not a vGPU any more; write its profile again",
 			    dev->key.name);
 	if (!dev->facts.nodes[0])
 		return fail(err, EIO,

@@ -8,7 +8,9 @@
 
 #include "pcidevfs/step.h"
 
+struct backend;
 struct err;
+struct key;
 struct model;
 struct plan;
 struct request;
@@ -21,15 +23,28 @@ struct device;
 struct vgpu_type;
 struct vgpu_types;
 
-/* -ENOSPC: why it cannot become this type (NULL, "": its card has no room), and what it can. */
-int vgpu_refuse_full(const char *dev, const char *type, const char *why,
+/* vgpu_find.c, with the model locked, for VFs and for parents of mediated devices. The type of that
+ * name, or id, whether there is room for it or not. -EINVAL, -EOPNOTSUPP with what is possible. */
+int vgpu_find_type(struct model *m, const struct device *dev, const char *value,
+		   struct vgpu_type *ret, struct err *err);
+/* -ENOSPC: behind the steps of the plan its card has no room for this type. *ret_sure: it has, else
+ * only the driver can tell. */
+int vgpu_find_room(struct model *m, const struct device *dev, const struct vgpu_type *type,
+		   const struct plan *plan, bool *ret_sure, struct err *err);
+/* Likewise of a VF that does not exist yet, as far as the card's types are known. */
+int vgpu_refuse_foreseen(struct model *m, const struct device *card, const struct request *request,
+			 const struct plan *plan, struct err *err);
+/* -ENOSPC: why a VF cannot become this type, or a parent not make one ("": its card has no room), and
+ * what it can. */
+int vgpu_refuse_full(const char *dev, bool vf, const char *type, const char *why,
 		     const struct vgpu_types *now, struct err *err);
 
+/* vgpu_now.c. Likewise of a step that its driver has refused, by what the kernel shows: earlier steps
+ * and others have changed the card. type: a name or an id. */
+int vgpu_refuse_now(const struct backend *b, const struct key *dev, const char *type,
+		    struct err *err);
+
 /* For mediated devices of whole functions as well: */
-/* The type of that name, or id, that the device can have; now: it must be available. -EINVAL,
- * -ENOSPC, -EOPNOTSUPP with what is possible. */
-int vgpu_find_type(struct model *m, const struct device *dev, const char *value, bool now,
-		   struct vgpu_type *ret, struct err *err);
 /* -EBUSY: somebody has the vGPU; -EOPNOTSUPP. */
 int vgpu_refuse_change(const struct device *dev, const struct request *request, struct err *err);
 /* What it is now is what was asked for; claimed by admin where nobody claims it, unless it is being

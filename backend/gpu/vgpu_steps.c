@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "backend/mdev/mdev.h"
 #include "backend/mdev/mdevctl.h"
 #include "backend/use.h"
@@ -19,7 +20,7 @@
 
 #define PROFILE_MS 30000
 
-struct job {
+struct vgpu_job {
 	struct backend *b;
 	struct step *step;
 	unsigned int ms;
@@ -31,7 +32,7 @@ struct job {
 	struct vgpu_types types;  /* as they are known of the device; mostly untouched memory */
 };
 
-static void read_device(struct job *j)
+static void read_device(struct vgpu_job *j)
 {
 	struct model *m = j->b->model;
 	const struct device *dev;
@@ -48,7 +49,7 @@ static void read_device(struct job *j)
 }
 
 /* What went wrong whatever was to be done; 0: something else. */
-static int explain(struct job *j, const char *what, int rc, struct err *err)
+static int explain(struct vgpu_job *j, const char *what, int rc, struct err *err)
 {
 	const char *name = j->step->dev.name;
 	int r = step_trouble(j->b, "profile", &j->step->dev, rc, j->ms,
@@ -69,7 +70,7 @@ static int explain(struct job *j, const char *what, int rc, struct err *err)
 	return 0;
 }
 
-static int begin(struct job *j, struct err *err)
+static int begin(struct vgpu_job *j, struct err *err)
 {
 	int rc;
 
@@ -88,16 +89,8 @@ static int begin(struct job *j, struct err *err)
 	return rc;
 }
 
-/* By now it is no vGPU, so what its driver lists is what it can become. */
-static int refuse_full(const struct job *j, const char *why, struct err *err)
-{
-	_free_ struct vgpu_types *now = vgpu_list(j->b, &j->step->dev, false);
-
-	return vgpu_refuse_full(j->step->dev.name, j->step->value, why, now ? now : &j->types, err);
-}
-
 /* A mediated device keeps its UUID; meanwhile somebody may have given it to another one. */
-static int explain_taken(struct job *j, struct err *err)
+static int explain_taken(struct vgpu_job *j, struct err *err)
 {
 	struct facts other = facts_none;
 	bool found = mdev_parent(&j->b->sys, j->uuid, &other);
@@ -110,7 +103,7 @@ static int explain_taken(struct job *j, struct err *err)
 }
 
 /* The list was right a moment ago, so a refusal may mean that a sibling was faster. */
-static int explain_make(struct job *j, int rc, struct err *err)
+static int explain_make(struct vgpu_job *j, int rc, struct err *err)
 {
 	int r = explain(j, "profile", rc, err);
 	const struct vgpu_type *t;
@@ -122,13 +115,13 @@ static int explain_make(struct job *j, int rc, struct err *err)
 	j->world->look(j->b, j->step, j->ms, &j->types);
 	t = types_find(&j->types, j->step->value, NULL);
 	if (rc == -ENOSPC || !t || t->available <= 0)
-		return refuse_full(j, "its card has no room for it any more", err);
+		return vgpu_refuse_now(j->b, &j->step->dev, j->step->value, err);
 	return fail(err, EIO,
-		    "%s of %s was refused by its driver: %s; it is no vGPU now; dmesg may say why",
+		    "%s of %s was refused by its driver: %s; it is not a vGPU now; dmesg may say why",
 		    j->step->value, j->step->dev.name, strerror(-rc));
 }
 
-static int make(struct job *j, struct err *err)
+static int make(struct vgpu_job *j, struct err *err)
 {
 	struct vgpu as = { 0 };
 	const struct vgpu_type *t = types_find(&j->types, j->step->value, NULL);
@@ -146,14 +139,14 @@ static int make(struct job *j, struct err *err)
 				       j->step->dev.name, strerror(-rc));
 	t = types_find(&j->types, j->step->value, NULL);
 	if (!t || t->available <= 0)
-		return refuse_full(j, t ? t->why : NULL, err);
+		return vgpu_refuse_now(j->b, &j->step->dev, j->step->value, err);
 	STR_COPY(as.id, t->id);
 	STR_COPY(as.uuid, j->uuid);
 	rc = j->world->make(j->b, j->step, j->ms, &as);
 	return rc ? explain_make(j, rc, err) : 0;
 }
 
-static int end(struct job *j, struct err *err)
+static int end(struct vgpu_job *j, struct err *err)
 {
 	int rc;
 
@@ -167,15 +160,15 @@ static int end(struct job *j, struct err *err)
 			       j->step->dev.name, strerror(-rc));
 }
 
-static struct job *job_new(void *backend, struct step *step, unsigned int ms, struct err *err)
+static struct vgpu_job *job_new(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	struct job *j = malloc(sizeof(*j));
+	struct vgpu_job *j = malloc(sizeof(*j));
 
 	if (!j) {
-		fail(err, ENOMEM, "no memory for the vGPU types of %s", step->dev.name);
+		fail_nomem(err);
 		return NULL;
 	}
-	memset(j, 0, offsetof(struct job, types.v));
+	memset(j, 0, offsetof(struct vgpu_job, types.v));
 	j->b = backend;
 	j->step = step;
 	j->ms = ms;
@@ -184,7 +177,7 @@ static struct job *job_new(void *backend, struct step *step, unsigned int ms, st
 
 static int profile_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	_free_ struct job *j = job_new(backend, step, ms, err);
+	_free_ struct vgpu_job *j = job_new(backend, step, ms, err);
 	int rc = j ? begin(j, err) : -ENOMEM;
 
 	if (rc)
@@ -194,7 +187,7 @@ static int profile_run(void *backend, struct step *step, unsigned int ms, struct
 	return step->value[0] ? make(j, err) : end(j, err);
 }
 
-static int write_params(struct job *j, const char *text, struct err *err)
+static int write_params(struct vgpu_job *j, const char *text, struct err *err)
 {
 	int rc = j->world->params(j->b, j->step, j->ms, text[0] ? text : "\n");
 
@@ -210,7 +203,7 @@ static int write_params(struct job *j, const char *text, struct err *err)
 }
 
 /* The driver has forgotten the parameters with the type. */
-static int make_again(struct job *j, const struct vgpu *former, struct err *err)
+static int make_again(struct vgpu_job *j, const struct vgpu *former, struct err *err)
 {
 	int rc = j->world->make(j->b, j->step, j->ms, former);
 
@@ -223,7 +216,7 @@ static int make_again(struct job *j, const struct vgpu *former, struct err *err)
 
 static int profile_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	_free_ struct job *j = job_new(backend, step, ms, err);
+	_free_ struct vgpu_job *j = job_new(backend, step, ms, err);
 	int rc = j ? begin(j, err) : -ENOMEM;
 	struct vgpu former = { 0 };
 	const char *blank = strchr(step->former, ' ');
@@ -259,7 +252,7 @@ const struct verb vgpu_profile = { .of = "vgpu",
 
 static int params_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	_free_ struct job *j = job_new(backend, step, ms, err);
+	_free_ struct vgpu_job *j = job_new(backend, step, ms, err);
 	int rc = j ? begin(j, err) : -ENOMEM;
 	const struct device *dev;
 
@@ -276,7 +269,7 @@ static int params_run(void *backend, struct step *step, unsigned int ms, struct 
 
 static int params_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	_free_ struct job *j = job_new(backend, step, ms, err);
+	_free_ struct vgpu_job *j = job_new(backend, step, ms, err);
 	int rc = j ? begin(j, err) : -ENOMEM;
 
 	return rc || !j->now.id[0] ? rc : write_params(j, step->former, err);

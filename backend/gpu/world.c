@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "backend/known.h"
 #include "backend/mdev/mdev.h"
 #include "pcidevfs/device.h"
@@ -38,12 +39,12 @@ static bool is_number(const char *text)
 	return n && n < 10 && strspn(text, "0123456789") == n;
 }
 
-/* 4294967295: it lies in no GPU instance (spec/peers.md 1.12, 6). */
-static int64_t detail(const struct sysfs *at, const char *dir, const char *name)
+/* All bits set: it has none (spec/peers.md 1.12, 6). */
+static int64_t detail(const struct sysfs *at, const char *dir, const char *name, int64_t none)
 {
 	int64_t n;
 
-	return sysfs_number(at, ROOT_SYS, 0, UINT32_MAX - 1, &n, "%s/%s", dir, name) ? -1 : n;
+	return sysfs_number(at, ROOT_SYS, 0, none - 1, &n, "%s/%s", dir, name) ? -1 : n;
 }
 
 /* Beside the parameters lies what the driver has chosen. */
@@ -54,8 +55,8 @@ void vgpu_details(const struct sysfs *at, const char *dir, struct facts *f)
 	if (sysfs_read(at, ROOT_SYS, f->vgpu_params, sizeof(f->vgpu_params), "%s/vgpu_params",
 		       dir) < 0)
 		f->vgpu_params[0] = '\0';
-	f->placement_id = detail(at, dir, "placement_id");
-	f->gpu_instance_id = detail(at, dir, "gpu_instance_id");
+	f->placement_id = detail(at, dir, "placement_id", UINT16_MAX);
+	f->gpu_instance_id = detail(at, dir, "gpu_instance_id", UINT32_MAX);
 }
 
 /* ---- vendor-VFIO: a number written to the VF */
@@ -79,13 +80,22 @@ static void vendor_observe(const struct sysfs *at, struct facts *f)
 	vgpu_details(at, "nvidia", f);
 }
 
-bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id)
+/* False: it is not of that world, or cannot be read. */
+static bool vendor_id(const struct sysfs *s, const struct key *dev, char ret[static TYPE_ID])
 {
 	char text[32];
 
 	if (sysfs_read(s, ROOT_SYS, text, sizeof(text), PCI_DEVICES "/%s/" NVIDIA_TYPE, dev->name) <= 0)
 		return false;
-	return strcmp(is_number(text) && strcmp(text, "0") ? text : "", id);
+	str_copy(ret, TYPE_ID, is_number(text) && strcmp(text, "0") ? text : "");
+	return true;
+}
+
+bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id)
+{
+	char now[TYPE_ID];
+
+	return vendor_id(s, dev, now) && strcmp(now, id);
 }
 
 static void vendor_list(const struct sysfs *at, bool is_vgpu, struct known *known,
@@ -239,13 +249,12 @@ static void mdev_list(const struct sysfs *at, bool is_vgpu, struct known *known,
 }
 
 /* One VF has one mediated device. */
-static int mdev_now(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret)
+static int mdev_below(const struct sysfs *s, const struct key *dev, struct vgpu *ret)
 {
-	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name);
+	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
 	const struct dirent *e;
 	struct key mdev;
 
-	(void)ms;
 	*ret = (struct vgpu){ 0 };
 	if (!dir)
 		return errno == ENOENT ? -ENODEV : -errno;
@@ -256,10 +265,16 @@ static int mdev_now(struct backend *b, struct step *step, unsigned int ms, struc
 			return -EIO;
 		STR_COPY(ret->uuid, mdev.name);
 	}
-	return ret->uuid[0] && sysfs_link(&b->sys, ROOT_SYS, ret->id, sizeof(ret->id),
+	return ret->uuid[0] && sysfs_link(s, ROOT_SYS, ret->id, sizeof(ret->id),
 					  MDEV_DEVICES "/%s/mdev_type", ret->uuid)
 		       ? -EIO
 		       : 0;
+}
+
+static int mdev_now(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret)
+{
+	(void)ms;
+	return mdev_below(&b->sys, &step->dev, ret);
 }
 
 /* What types there are, a look at the device has told; how many are left may wait for the driver. */
@@ -321,6 +336,15 @@ const struct vgpu_world *vgpu_world_at(const struct sysfs *at)
 		if (sysfs_exists(at, ROOT_SYS, "%s", worlds[i].offers))
 			return &worlds[i];
 	return NULL;
+}
+
+void vgpu_id(const struct sysfs *s, const struct key *dev, char ret[static TYPE_ID])
+{
+	struct vgpu is;
+
+	ret[0] = '\0';
+	if (!vendor_id(s, dev, ret) && !mdev_below(s, dev, &is))
+		str_copy(ret, TYPE_ID, is.id);
 }
 
 const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *dev)

@@ -48,12 +48,10 @@ const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *
 /* Reads what lies beside the parameters of a vGPU in this directory. */
 void vgpu_details(const struct sysfs *at, const char *dir, struct facts *f);
 
-/* Are there VFs that could be vGPUs? Looks again at those for which something is stored that they
- * cannot be yet; now: at all of them. Blocks as look_at() does. */
-bool vgpu_watch(struct backend *b, bool now);
-
 /* Is it another vGPU than the one with this id ("": none), of which no event has told? */
 bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id);
+/* The id of the vGPU that it is now; "": none, or it cannot be read. */
+void vgpu_id(const struct sysfs *s, const struct key *dev, char ret[static TYPE_ID]);
 /* A list that must be freed, of the types that can be made of the function; NULL: of none. is_vgpu:
  * it is one of its card's vGPUs. */
 struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, bool is_vgpu);

@@ -25,7 +25,38 @@ void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t siz
 	return grown;
 }
 
-void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const char *text)
+static const char *const rank_words[RANK_NONE] = {
+	[RANK_ROOT] = "mount",	    [RANK_MOUNT] = "mount",	  [RANK_SWAP] = "swap",
+	[RANK_ROUTE] = "route",	    [RANK_ADDRESS] = "address",	  [RANK_BELOW] = "below",
+	[RANK_PPPOE] = "pppoe",	    [RANK_HOLDER] = "held-by",	  [RANK_EXCLUSIVE] = "open",
+	[RANK_CONSOLE] = "console", [RANK_FUNCTION] = "function",
+};
+
+#define WORD_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-:!"
+#define WORD_MAX 28
+
+static void cause_word(char buf[static WORD_MAX + 1], const char *text)
+{
+	size_t n = strlen(text);
+
+	if (n <= WORD_MAX && !text[strspn(text, WORD_CHARS)])
+		memcpy(buf, text, n + 1);
+	else
+		snprintf(buf, WORD_MAX + 1, "%016llx", (unsigned long long)fnv1a(FNV1A, text, n));
+}
+
+void scan_cause(char buf[static CAUSE_TEXT], enum rank rank, const char *name, const char *detail)
+{
+	char words[2][WORD_MAX + 1];
+
+	cause_word(words[0], name);
+	cause_word(words[1], detail);
+	snprintf(buf, CAUSE_TEXT, "%s %s%s%s", rank_words[rank], words[0], *detail ? " " : "",
+		 words[1]);
+}
+
+void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const char *cause,
+	       const char *text)
 {
 	struct guard *rows;
 
@@ -36,6 +67,7 @@ void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const c
 		return;
 	scan->guards = rows;
 	rows[scan->n] = (struct guard){ .device = *dev, .rank = rank, .order = scan->n };
+	STR_COPY(rows[scan->n].cause, cause);
 	STR_COPY(rows[scan->n].text, text);
 	scan->n++;
 }
@@ -43,19 +75,20 @@ void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const c
 struct reason {
 	struct scan *scan;
 	enum rank rank;
-	const char *text;
+	const char *cause, *text;
 };
 
 static void guard_found(void *ctx, const struct key *dev)
 {
 	const struct reason *reason = ctx;
 
-	scan_need(reason->scan, dev, reason->rank, reason->text);
+	scan_need(reason->scan, dev, reason->rank, reason->cause, reason->text);
 }
 
-bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *text)
+bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *cause,
+		const char *text)
 {
-	struct reason reason = { scan, rank, text };
+	struct reason reason = { scan, rank, cause, text };
 
 	return devpath_devices(scan->s, path, guard_found, &reason);
 }
@@ -120,10 +153,10 @@ int scan_proc(struct scan *scan, const char *name, char **ret)
 
 static const struct {
 	uint32_t class;
-	const char *text;
+	const char *cause, *text;
 } classes[] = {
-	{ 0x0601, "it is the ISA bridge" },
-	{ 0x0c05, "it is the SMBus controller" },
+	{ 0x0601, "isa-bridge", "it is the ISA bridge" },
+	{ 0x0c05, "smbus", "it is the SMBus controller" },
 };
 
 #define CLASS_DISPLAY 0x03
@@ -132,7 +165,7 @@ static const struct {
 static void guard_unknown(struct scan *scan, const struct key *dev)
 {
 	if (sysfs_exists(scan->s, ROOT_SYS, PCI_DEVICES "/%s", dev->name))
-		scan_need(scan, dev, RANK_FUNCTION,
+		scan_need(scan, dev, RANK_FUNCTION, "class-unknown",
 			  "its class cannot be read, so it may be what the host runs on");
 }
 
@@ -157,9 +190,10 @@ static void guard_function(struct scan *scan, const struct key *dev)
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(classes); i++)
 		if (class >> 8 == classes[i].class)
-			scan_need(scan, dev, RANK_FUNCTION, classes[i].text);
+			scan_need(scan, dev, RANK_FUNCTION, classes[i].cause, classes[i].text);
 	if (class >> 16 == CLASS_DISPLAY && is_boot_vga(scan, dev))
-		scan_need(scan, dev, RANK_CONSOLE, "it is the boot console's display");
+		scan_need(scan, dev, RANK_CONSOLE, "boot-display",
+			  "it is the boot console's display");
 }
 
 static int critical_functions(struct scan *scan)
@@ -194,11 +228,12 @@ static int critical_consoles(struct scan *scan)
 	next = text;
 	while (console_next(&next, &name)) {
 		_free_ char *path = strchr(name, '/') ? NULL : scan_link(scan, "tty", name);
-		char why[CRITICAL_TEXT];
+		char why[CRITICAL_TEXT], cause[CAUSE_TEXT];
 
 		snprintf(why, sizeof(why), "it carries the boot console %.32s", name);
+		scan_cause(cause, RANK_CONSOLE, name, "");
 		if (path)
-			scan_guard(scan, path, RANK_CONSOLE, why);
+			scan_guard(scan, path, RANK_CONSOLE, cause, why);
 	}
 	return 0;
 }
@@ -221,27 +256,50 @@ static int by_weight(const void *left, const void *right)
 	return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Names on disks and mount points may contain anything. */
-static void sanitize(char *text)
+static int by_cause(const void *left, const void *right)
 {
-	for (; *text; text++)
-		if ((unsigned char)*text < ' ' || *text == 0x7f)
-			*text = '?';
+	const struct guard *a = left, *b = right;
+	int order = key_cmp(&a->device, &b->device);
+
+	order = order ? order : strcmp(a->cause, b->cause);
+	return order ? order : by_weight(left, right);
+}
+
+/* A disk may hang on a device in several ways, and a cause lead to it in several. */
+static void drop_equal(struct scan *scan)
+{
+	size_t n = 0;
+
+	qsort(scan->guards, scan->n, sizeof(*scan->guards), by_cause);
+	for (size_t i = 0; i < scan->n; i++) {
+		const struct guard *last = n ? &scan->guards[n - 1] : NULL, *g = &scan->guards[i];
+
+		if (!last || !key_eq(&last->device, &g->device) || strcmp(last->cause, g->cause))
+			scan->guards[n++] = *g;
+	}
+	scan->n = n;
 }
 
 static void print(struct scan *scan, struct out *ret)
 {
 	char id[KEY_NAME + 8];
+	size_t n = 0;
 
-	if (scan->n)
-		qsort(scan->guards, scan->n, sizeof(*scan->guards), by_weight);
+	if (!scan->n)
+		return;
+	drop_equal(scan);
+	qsort(scan->guards, scan->n, sizeof(*scan->guards), by_weight);
 	for (size_t i = 0; i < scan->n; i++) {
 		struct guard *g = &scan->guards[i];
 
-		if (i && key_eq(&g->device, &g[-1].device))
-			continue;
-		sanitize(g->text);
-		out_printf(ret, "%s %s\n", key_id(&g->device, id), g->text);
+		n = i && key_eq(&g->device, &g[-1].device) ? n + 1 : 0;
+		key_id(&g->device, id);
+		str_clean(g->text); /* names on disks and mount points may contain anything */
+		if (!n)
+			out_printf(ret, "%s %s\n", id, g->text);
+		if (n <= CAUSES_MAX)
+			out_printf(ret, "%s " CRITICAL_CAUSE "%s\n", id,
+				   n < CAUSES_MAX ? g->cause : "more");
 	}
 }
 

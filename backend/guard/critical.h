@@ -19,6 +19,7 @@ enum rank {
 	RANK_ROUTE,
 	RANK_ADDRESS,
 	RANK_BELOW, /* a port of a bond, a bridge or OVS */
+	RANK_PPPOE,
 	RANK_HOLDER,
 	RANK_EXCLUSIVE,
 	RANK_CONSOLE,
@@ -26,10 +27,19 @@ enum rank {
 	RANK_NONE,
 };
 
+/* A reason, so that it is known again over a reboot: its kind, what it is about, and a detail, for
+ * example "mount sda1 /", in words of letters, digits and /._-:!; another word, or a long one, is
+ * its hash. */
+#define CAUSE_TEXT 80
+
+/* Of one device: more than FORCED_TEXT has room for, so "more" behind them is never forced. */
+#define CAUSES_MAX 128
+
 struct guard {
 	struct key device;
 	enum rank rank;
 	size_t order; /* in which it was found */
+	char cause[CAUSE_TEXT];
 	char text[CRITICAL_TEXT];
 };
 
@@ -52,9 +62,13 @@ struct chain {
 /* Makes room for one more row. NULL: no memory, which is noted in scan. */
 void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t size);
 
-void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const char *text);
+void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const char *cause,
+	       const char *text);
 /* Guards each device that the one at path hangs on (devpath.h). Returns false if there is none. */
-bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *text);
+bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *cause,
+		const char *text);
+/* The cause, of a kind that follows from the rank; detail may be "". */
+void scan_cause(char buf[static CAUSE_TEXT], enum rank rank, const char *name, const char *detail);
 /* " through bond0 and br0"; "" for an empty chain. */
 void scan_through(const struct chain *chain, char *buf, size_t size);
 /* Returns where a device of a class lies; the caller frees it. NULL if it does not exist. */

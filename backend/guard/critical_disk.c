@@ -22,7 +22,7 @@ struct disk {
 	char *name;	/* as in sysfs: '!' for '/' */
 	char *path;	/* below the sysfs root */
 	bool asked;	/* it hangs on a device that the scan is about */
-	enum rank rank; /* weightiest reason followed so far */
+	unsigned int needed; /* reasons followed from it, a bit for each rank */
 	bool used;	/* a reason was found: no need to open it */
 	unsigned int seen;
 };
@@ -37,6 +37,8 @@ struct disks {
 	/* number of the current walk: it stops at visited rows, so cycles end */
 	unsigned int stamp;
 	struct chain chain;
+	/* of the cause: the mount point, or who holds it; NULL: the user is the first of chain */
+	const char *detail;
 	bool asked; /* a row has `asked` */
 };
 
@@ -83,7 +85,7 @@ static struct disk *whole_disk(struct disks *disks, const struct disk *d)
 
 static int load_disk(struct disks *disks, const char *name)
 {
-	struct disk *rows, d = { .rank = RANK_NONE };
+	struct disk *rows, d = { 0 };
 
 	d.path = scan_link(disks->scan, "block", name);
 	if (!d.path)
@@ -142,15 +144,17 @@ static int load_mounts(struct disks *disks)
 /* Guards the devices right below d. Returns false if there are none, as for a stacked device. */
 static bool guard_disk(struct disks *disks, struct disk *d, enum rank rank, const char *what)
 {
+	const char *user = disks->detail ?: disks->chain.n ? disks->chain.names[0] : "";
 	struct disk *whole = whole_disk(disks, d);
-	char through[CRITICAL_TEXT], text[2 * CRITICAL_TEXT];
+	char through[CRITICAL_TEXT], text[2 * CRITICAL_TEXT], cause[CAUSE_TEXT];
 
 	d->used = true;
 	if (whole)
 		whole->used = true;
 	scan_through(&disks->chain, through, sizeof(through));
 	snprintf(text, sizeof(text), "disk %.32s %.120s%s", d->name, what, through);
-	return scan_guard(disks->scan, d->path, rank, text);
+	scan_cause(cause, rank, d->name, user);
+	return scan_guard(disks->scan, d->path, rank, cause, text);
 }
 
 static struct disk *find_node(struct disks *disks, const char *path);
@@ -181,11 +185,19 @@ static void walk(struct disks *disks, struct disk *d, enum rank rank, const char
 /* The disk is needed, so the disks at its bottom are needed too. */
 static void need(struct disks *disks, struct disk *d, enum rank rank, const char *what)
 {
-	if (!d || d->rank <= rank)
-		return;
-	d->rank = rank;
 	disks->stamp++;
 	walk(disks, d, rank, what);
+}
+
+/* However often it is mounted, that is one cause: containers mount it where they like. */
+static void need_once(struct disks *disks, struct disk *d, enum rank rank, const char *what)
+{
+	unsigned int bit = 1U << (rank == RANK_ROOT ? RANK_MOUNT : rank);
+
+	if (!d || d->needed & bit)
+		return;
+	d->needed |= bit;
+	need(disks, d, rank, what);
 }
 
 /* ---- from a name in user space to a disk */
@@ -247,12 +259,12 @@ static void need_mount(struct disks *disks, const struct mount_line *mount, enum
 	_free_ char *copy = asks_source ? strdup(mount->source) : NULL;
 	char *end;
 
-	need(disks, d, rank, what);
+	need_once(disks, d, rank, what);
 	for (char *source = copy; source; source = end) {
 		end = strstr(source, ":/dev/");
 		if (end)
 			*end++ = '\0';
-		need(disks, find_node(disks, source), rank, what);
+		need_once(disks, find_node(disks, source), rank, what);
 	}
 	disks->scan->no_memory |= asks_source && !copy;
 }
@@ -269,16 +281,25 @@ static void say_path(char buf[static WHAT_MAX], const char *what, const char *pa
 	snprintf(buf, WHAT_MAX, "%s %.*s%s", what, (int)len, path, path[len] ? "..." : "");
 }
 
-static int mounted(struct disks *disks)
+static void mounted_as(struct disks *disks, enum rank rank)
 {
 	char what[WHAT_MAX];
 
 	for (size_t i = 0; i < disks->n_mounts; i++) {
 		const struct mount_line *m = &disks->mounts[i];
 
+		if (!strcmp(m->point, "/") != (rank == RANK_ROOT))
+			continue;
 		say_path(what, "is mounted on", m->point);
-		need_mount(disks, m, strcmp(m->point, "/") ? RANK_MOUNT : RANK_ROOT, what);
+		disks->detail = m->point;
+		need_mount(disks, m, rank, what);
 	}
+}
+
+static int mounted(struct disks *disks)
+{
+	mounted_as(disks, RANK_ROOT);
+	mounted_as(disks, RANK_MOUNT);
 	return 0;
 }
 
@@ -293,8 +314,9 @@ static int swapped(struct disks *disks)
 	if (rc)
 		return rc == -ENOENT ? 0 : rc; /* the kernel has no swap */
 	next = text;
+	disks->detail = NULL;
 	while (swap_next(&next, &swap))
-		need(disks, find_node(disks, swap.path), RANK_SWAP, "holds swap");
+		need_once(disks, find_node(disks, swap.path), RANK_SWAP, "holds swap");
 	return 0;
 }
 
@@ -304,31 +326,50 @@ static void loops(struct disks *disks, const struct disk *loop)
 	char backing[SYSFS_VALUE], what[WHAT_MAX];
 
 	snprintf(what, sizeof(what), "is held by %s", loop->name);
+	disks->detail = loop->name;
 	if (!strncmp(loop->name, "loop", 4) &&
 	    sysfs_read(disks->scan->s, ROOT_SYS, backing, sizeof(backing),
 		       "class/block/%s/loop/backing_file", loop->name) > 0)
 		need(disks, find_node(disks, backing), RANK_HOLDER, what);
 }
 
+/* The first by name after `last`, which may be the same buffer; false: there is none. */
+static bool next_holder(DIR *dir, const char *last, char ret[static DISK_NAME])
+{
+	char next[DISK_NAME] = "";
+	struct dirent *e;
+
+	rewinddir(dir);
+	while ((e = readdir(dir)))
+		if (e->d_name[0] != '.' && strcmp(e->d_name, last) > 0 &&
+		    (!*next || strcmp(e->d_name, next) < 0))
+			STR_COPY(next, e->d_name);
+	memcpy(ret, next, sizeof(next));
+	return *next;
+}
+
+/* In the order of their names: the first is the one shown, and those forced are the same again. */
+static void holders(struct disks *disks, struct disk *d)
+{
+	_closedir_ DIR *dir =
+		sysfs_dir(disks->scan->s, ROOT_SYS, "class/block/%s/holders", d->name);
+	char name[DISK_NAME] = "", what[WHAT_MAX];
+
+	disks->detail = name;
+	for (size_t i = 0; dir && i <= CAUSES_MAX && next_holder(dir, name, name); i++) {
+		snprintf(what, sizeof(what), "is held by %s", name);
+		guard_disk(disks, d, RANK_HOLDER, what);
+	}
+	disks->detail = NULL;
+}
+
 static int held(struct disks *disks)
 {
 	for (size_t i = 0; i < disks->n; i++)
 		loops(disks, &disks->rows[i]);
-	for (size_t i = 0; i < disks->n; i++) {
-		struct disk *d = &disks->rows[i];
-		_closedir_ DIR *dir = d->asked ? sysfs_dir(disks->scan->s, ROOT_SYS,
-							   "class/block/%s/holders", d->name)
-					       : NULL;
-		char first[DISK_NAME] = "", what[WHAT_MAX];
-		struct dirent *e;
-
-		while (dir && (e = readdir(dir)))
-			if (e->d_name[0] != '.' && (!*first || strcmp(e->d_name, first) < 0))
-				STR_COPY(first, e->d_name);
-		snprintf(what, sizeof(what), "is held by %s", first);
-		if (*first)
-			guard_disk(disks, d, RANK_HOLDER, what);
-	}
+	for (size_t i = 0; i < disks->n; i++)
+		if (disks->rows[i].asked)
+			holders(disks, &disks->rows[i]);
 	return 0;
 }
 
@@ -359,6 +400,7 @@ static bool is_exclusive(const struct sysfs *s, const struct disk *d)
 /* Disks without a device right below them, such as floppies and stacked devices, are not opened. */
 static int opened(struct disks *disks)
 {
+	disks->detail = NULL;
 	for (size_t i = 0; i < disks->n; i++) {
 		struct disk *d = &disks->rows[i];
 

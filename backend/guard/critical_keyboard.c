@@ -8,8 +8,10 @@
 #include <string.h>
 
 #include "devpath.h"
+#include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
+#define KEYS_TEXT 256	 /* a bit for each of 768 keys, in hex words */
 #define KEYBOARDS_MAX 32 /* with more of them none is the only one, or all hang on one controller */
 
 struct keyboards {
@@ -24,11 +26,47 @@ static bool is_text_console(const char *name)
 	return !strncmp(name, "tty", 3) && isdigit((unsigned char)name[3]);
 }
 
-static int read_file(struct scan *scan, const char *path, char **ret)
+static bool has_text_console(struct scan *scan, int *ret_rc)
 {
-	int rc = scan_text(scan, path, ret);
+	_free_ char *consoles = NULL;
+	char *next, *name = NULL;
+	bool text = false;
 
-	return rc == -ENOENT ? 0 : rc;
+	*ret_rc = scan_text(scan, "consoles", &consoles);
+	*ret_rc = *ret_rc == -ENOENT ? 0 : *ret_rc;
+	for (next = consoles; !*ret_rc && !text && console_next(&next, &name);)
+		text = is_text_console(name);
+	return text;
+}
+
+/* Escape, the digits, Q to S: what udev calls a keyboard, and no power button or remote control is.
+ * The lowest keys are in the last word. */
+static bool has_keys(const struct sysfs *s, const char *input)
+{
+	char keys[KEYS_TEXT];
+	const char *last;
+
+	if (sysfs_read(s, ROOT_SYS, keys, sizeof(keys), "class/input/%s/capabilities/key", input) <
+	    0)
+		return false;
+	last = strrchr(keys, ' ');
+	return (strtoull(last ? last + 1 : keys, NULL, 16) & 0xfffffffe) == 0xfffffffe;
+}
+
+/* Where it lies; NULL: it is none, or a program's (uinput, uhid). Nothing counts that a device can
+ * choose, for example its name. */
+static char *find_keyboard(struct scan *scan, const char *input)
+{
+	char *path;
+
+	if (strncmp(input, "input", 5) != 0 || !isdigit((unsigned char)input[5]) ||
+	    !has_keys(scan->s, input))
+		return NULL;
+	path = scan_link(scan, "input", input);
+	if (!path || strncmp(path, "devices/virtual/", 16) != 0)
+		return path;
+	free(path);
+	return NULL;
 }
 
 static void guard_shared(void *ctx, const struct key *dev)
@@ -40,24 +78,27 @@ static void guard_shared(void *ctx, const struct key *dev)
 	for (size_t i = 1; i < k->n; i++)
 		if (!only_below(k->scan->s, k->paths[i], id))
 			return;
-	scan_need(k->scan, dev, RANK_CONSOLE, "the text console's only keyboard is on it");
+	scan_need(k->scan, dev, RANK_CONSOLE, "keyboard",
+		  "the text console's only keyboard is on it");
 }
 
 int critical_keyboards(struct scan *scan)
 {
-	_free_ char *consoles = NULL, *inputs = NULL;
 	struct keyboards k = { .scan = scan };
-	char *next, *name = NULL;
-	int rc = read_file(scan, "consoles", &consoles);
+	_closedir_ DIR *dir = NULL;
+	const struct dirent *e;
+	int rc;
 
-	for (next = consoles; !rc && console_next(&next, &name) && !is_text_console(name);)
-		name = NULL;
-	if (rc || !name)
+	if (!has_text_console(scan, &rc))
 		return rc;
-	rc = read_file(scan, "bus/input/devices", &inputs);
-	for (next = inputs; !rc && k.n < KEYBOARDS_MAX && keyboard_next(&next, &k.paths[k.n]);)
-		k.n += strncmp(k.paths[k.n], "devices/virtual/", 16) != 0; /* a program's */
+	dir = sysfs_dir(scan->s, ROOT_SYS, "class/input");
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while (k.n < KEYBOARDS_MAX && (e = readdir(dir)))
+		k.n += (k.paths[k.n] = find_keyboard(scan, e->d_name)) != NULL;
 	if (k.n)
 		devpath_devices(scan->s, k.paths[0], guard_shared, &k);
-	return rc;
+	while (k.n)
+		free(k.paths[--k.n]);
+	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* NICs: which ones carry the host's routes and addresses, or are ports of a bond, bridge or OVS. */
+/* NICs: which ones carry the host's routes and addresses, or are below a
+ * bond, bridge or OVS, a guest's interface or a PPPoE session. */
 #include "critical.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 struct nic {
 	char *name;
 	char *path;	/* below the sysfs root */
-	enum rank rank; /* weightiest reason followed so far */
+	unsigned int needed; /* reasons followed from it, a bit for each rank */
 	unsigned int seen;
 	bool asked;  /* it, or a lower one, hangs on a device that the scan is about */
 	bool loaded; /* its edges are loaded */
@@ -37,6 +38,8 @@ struct nics {
 	/* number of the current walk: it stops at visited rows, so cycles end */
 	unsigned int stamp;
 	struct chain chain;
+	/* of the cause: what the NIC is below; NULL: the user is the first of chain */
+	const char *detail;
 };
 
 static int by_name(const void *left, const void *right)
@@ -61,7 +64,7 @@ static int load(struct nics *nics)
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;
 	while ((e = readdir(dir))) {
-		struct nic *rows, nic = { .rank = RANK_NONE };
+		struct nic *rows, nic = { 0 };
 
 		nic.path = scan_link(nics->scan, "net", e->d_name);
 		if (!nic.path)
@@ -122,6 +125,36 @@ static void load_edges(struct nics *nics, struct nic *nic)
 	add_edge(nics, master_of(nics, nic), nic);
 }
 
+static int by_upper(const void *left, const void *right)
+{
+	const struct edge *a = left, *b = right;
+
+	if (a->upper != b->upper)
+		return a->upper < b->upper ? -1 : 1;
+	return a->lower < b->lower ? -1 : a->lower > b->lower;
+}
+
+static int to_upper(const void *row, const void *upper)
+{
+	const struct edge *e = row;
+	size_t u = *(const size_t *)upper;
+
+	return e->upper < u ? -1 : e->upper > u;
+}
+
+/* Most edges are found from both ends. */
+static void sort_edges(struct nics *nics)
+{
+	size_t n = 0;
+
+	if (nics->n_edges)
+		qsort(nics->edges, nics->n_edges, sizeof(*nics->edges), by_upper);
+	for (size_t i = 0; i < nics->n_edges; i++)
+		if (!n || by_upper(&nics->edges[n - 1], &nics->edges[i]))
+			nics->edges[n++] = nics->edges[i];
+	nics->n_edges = n;
+}
+
 /* Loads the edges of NICs that are asked about and of those above them. False if there are none. */
 static bool load_above(struct nics *nics)
 {
@@ -141,31 +174,43 @@ static bool load_above(struct nics *nics)
 
 static void walk(struct nics *nics, struct nic *nic, enum rank rank, const char *what)
 {
-	char through[CRITICAL_TEXT], text[2 * CRITICAL_TEXT];
+	const char *user = nics->detail ?: nics->chain.n ? nics->chain.names[0] : "";
+	char through[CRITICAL_TEXT], text[2 * CRITICAL_TEXT], cause[CAUSE_TEXT];
+	size_t upper = (size_t)(nic - nics->rows);
 
 	if (nic->seen == nics->stamp)
 		return;
 	nic->seen = nics->stamp;
 	scan_through(&nics->chain, through, sizeof(through));
 	snprintf(text, sizeof(text), "NIC %.16s %.64s%s", nic->name, what, through);
-	scan_guard(nics->scan, nic->path, rank, text);
+	scan_cause(cause, rank, nic->name, user);
+	scan_guard(nics->scan, nic->path, rank, cause, text);
 	if (nics->chain.n == CHAIN_MAX)
 		return;
 	nics->chain.names[nics->chain.n++] = nic->name;
-	for (size_t i = 0; i < nics->n_edges; i++)
-		if (nics->edges[i].upper == (size_t)(nic - nics->rows))
-			walk(nics, &nics->rows[nics->edges[i].lower], rank, what);
+	for (size_t i =
+		     rows_first(nics->edges, nics->n_edges, sizeof(*nics->edges), &upper, to_upper);
+	     i < nics->n_edges && nics->edges[i].upper == upper; i++)
+		walk(nics, &nics->rows[nics->edges[i].lower], rank, what);
 	nics->chain.n--;
 }
 
-/* The interface is needed, so the NICs at its bottom are needed too. */
-static void need(struct nics *nics, struct nic *nic, enum rank rank, const char *what)
+/* The interface is needed, so the NICs at its bottom are needed too. detail may be NULL. */
+static void need(struct nics *nics, struct nic *nic, enum rank rank, const char *what,
+		 const char *detail)
 {
-	if (!nic || nic->rank <= rank)
-		return;
-	nic->rank = rank;
+	nics->detail = detail;
 	nics->stamp++;
 	walk(nics, nic, rank, what);
+}
+
+/* However many routes, addresses or sessions it has, each kind is one cause. */
+static void need_once(struct nics *nics, struct nic *nic, enum rank rank, const char *what)
+{
+	if (!nic || nic->needed & 1U << rank)
+		return;
+	nic->needed |= 1U << rank;
+	need(nics, nic, rank, what, NULL);
 }
 
 static bool is_up(struct nics *nics, const struct nic *nic)
@@ -183,19 +228,19 @@ static void note_use(struct nics *nics, const char *name, bool is_default, bool 
 	struct nic *nic = find(nics, name);
 
 	if (is_default)
-		need(nics, nic, RANK_ROUTE, "carries the default route");
+		need_once(nics, nic, RANK_ROUTE, "carries the default route");
 	else if (nic && is_global && is_up(nics, nic))
-		need(nics, nic, RANK_ADDRESS, "is up with a global address");
+		need_once(nics, nic, RANK_ADDRESS, "is up with a global address");
 }
 
-struct asking {
+struct rtnl_asking {
 	struct nics *nics;
 	struct rtnl rtnl;
 };
 
 static void note_told(void *ctx, const struct rtnl_use *use)
 {
-	struct asking *a = ctx;
+	struct rtnl_asking *a = ctx;
 	char name[IFNAMSIZ];
 
 	if (!rtnl_name(&a->rtnl, use->index, name)) /* else it is gone */
@@ -230,7 +275,7 @@ static int read_table(struct nics *nics, size_t table)
  * enter the first process's network namespace. */
 static int read_uses(struct nics *nics)
 {
-	struct asking a = { .nics = nics };
+	struct rtnl_asking a = { .nics = nics };
 	int rc = rtnl_open(&a.rtnl, nics->scan->s);
 
 	if (!rc) {
@@ -263,7 +308,53 @@ static void below_master(struct nics *nics, struct nic *nic, bool virtual)
 	if (!master || !strncmp(nic->path, "devices/virtual/", 16) != virtual)
 		return;
 	snprintf(what, sizeof(what), "is below %s%.16s", master_kind(nics, master), master->name);
-	need(nics, nic, RANK_BELOW, what);
+	need(nics, nic, RANK_BELOW, what, master->name);
+}
+
+/* Devices above a NIC that carry the traffic of a VM or a container. They have no address here. */
+static const char *guest_kind(struct nics *nics, const struct nic *upper)
+{
+	static const char *const kinds[] = { "macvtap", "macvlan", "ipvtap", "ipvlan" };
+	char uevent[SYSFS_VALUE], type[32];
+
+	if (sysfs_read(nics->scan->s, ROOT_SYS, uevent, sizeof(uevent), "class/net/%s/uevent",
+		       upper->name) < 0)
+		return NULL;
+	for (size_t i = 0; i < ARRAY_SIZE(kinds); i++) {
+		int n = snprintf(type, sizeof(type), "DEVTYPE=%s", kinds[i]);
+		const char *at = strstr(uevent, type);
+
+		if (at && (at == uevent || at[-1] == '\n') && (!at[n] || at[n] == '\n'))
+			return kinds[i];
+	}
+	return NULL;
+}
+
+static void below_guest(struct nics *nics, const struct edge *e)
+{
+	const struct nic *upper = &nics->rows[e->upper];
+	const char *kind = is_up(nics, upper) ? guest_kind(nics, upper) : NULL;
+	char what[64];
+
+	if (!kind)
+		return;
+	snprintf(what, sizeof(what), "is below %s %.16s", kind, upper->name);
+	need(nics, &nics->rows[e->lower], RANK_BELOW, what, upper->name);
+}
+
+/* Nothing else leads from the interface that has the address, ppp0, to the NIC. */
+static int read_pppoe(struct nics *nics)
+{
+	_free_ char *text = NULL;
+	char *next, *name;
+	int rc = scan_proc(nics->scan, "net/pppoe", &text);
+
+	if (rc)
+		return rc == -ENOENT ? 0 : rc; /* the module is not loaded */
+	next = text;
+	while (pppoe_next(&next, &name))
+		need_once(nics, find(nics, name), RANK_PPPOE, "carries a PPPoE session");
+	return 0;
 }
 
 static int scan_nics(struct nics *nics)
@@ -275,12 +366,15 @@ static int scan_nics(struct nics *nics)
 			only_below(nics->scan->s, nics->rows[i].path, nics->scan->only);
 	if (rc || !load_above(nics))
 		return rc;
+	sort_edges(nics);
 	rc = read_uses(nics);
 	/* a NIC's own master is a better reason than one further up */
 	for (int virtual = 0; virtual < 2; virtual ++)
 		for (size_t i = 0; i < nics->n; i++)
 			below_master(nics, &nics->rows[i], virtual);
-	return rc;
+	for (size_t i = 0; i < nics->n_edges; i++)
+		below_guest(nics, &nics->edges[i]);
+	return rc ? rc : read_pppoe(nics);
 }
 
 int critical_nics(struct scan *scan)

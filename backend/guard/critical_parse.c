@@ -202,6 +202,21 @@ bool address6_next(char **text, struct net_line *ret)
 	return false;
 }
 
+/* id peer interface: 01000000 00:11:22:33:44:55    eno1 */
+bool pppoe_next(char **text, char **ret_name)
+{
+	char *line, *words[WORDS];
+	uint32_t id;
+
+	while ((line = next_line(text))) {
+		if (split(line, words, 3) < 3 || !parse_hex(words[0], &id) || !strchr(words[1], ':'))
+			continue;
+		*ret_name = words[2];
+		return true;
+	}
+	return false;
+}
+
 /* ttyS0  -W- (EC p a)  4:64 */
 bool console_next(char **text, char **ret_name)
 {
@@ -214,39 +229,6 @@ bool console_next(char **text, char **ret_name)
 			continue;
 		*ret_name = words[0];
 		return true;
-	}
-	return false;
-}
-
-/* Escape, the digits, Q to S: what udev calls a keyboard. The lowest keys are in the last word. */
-static bool is_keyboard(const char *keys)
-{
-	const char *last = strrchr(keys, ' ');
-	uint64_t word = strtoull(last ? last + 1 : keys, NULL, 16);
-
-	return (word & 0xfffffffe) == 0xfffffffe;
-}
-
-/* A paragraph for each: "S: Sysfs=/devices/...", "H: Handlers=sysrq kbd event0", "B: KEY=7 ff80".
- * A device whose name has a newline can forge one more, which it could as well be. */
-bool keyboard_next(char **text, char **ret_path)
-{
-	bool handled = false;
-	char *path = NULL, *line;
-
-	while ((line = next_line(text))) {
-		if (!strncmp(line, "I: ", 3)) {
-			handled = false;
-			path = NULL;
-		} else if (!strncmp(line, "S: Sysfs=/", 10)) {
-			path = line + 10;
-		} else if (!strncmp(line, "H: Handlers=", 12)) {
-			handled = strstr(line + 11, "kbd ") != NULL;
-		} else if (!strncmp(line, "B: KEY=", 7) && path && handled &&
-			   is_keyboard(line + 7)) {
-			*ret_path = path;
-			return true;
-		}
 	}
 	return false;
 }

@@ -1,324 +1,221 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Why the host needs a device, and who holds it: helpers find this out for all devices at once. */
-#include <errno.h>
+#include "guards.h"
+
+#include <stdio.h>
 #include <string.h>
 
-#include "backend/gpu/daemons.h"
+#include "backend/guard/vfconf.h"
 #include "backend/internal.h"
+#include "backend/look.h"
+#include "backend/listen.h"
 #include "pcidevfs/device.h"
-#include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
-#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
-#include "backend/pci/serials.h"
 
-/* A burst of events is one question, because a helper walks /proc or the whole block layer for it.
- * Questions that an operation has asked meanwhile are not asked again. */
-#define BURST_MS 25
-#define PAUSE_MS 100
-/* Finds closes of nodes that cannot be watched (no inotify, a process killed). */
-#define SLOW_MS 30000
-#define AGAIN_MS 1000
-
-/* Drops the wanted devices that this question covers. Call it with the lock held. */
-static void serve_wanted(struct guards *g, enum guard guard, const struct question *asked)
+/* A VF that waits to become a vGPU has no node that anybody could open (backend/gpu/vgpu.c). */
+static bool may_be_held(const struct device *dev)
 {
-	struct question *wanted = &g->wanted[guard];
-	size_t n = 0;
-
-	for (size_t i = 0; i < wanted->n; i++)
-		if (!question_has(asked, &wanted->devs[i]))
-			wanted->devs[n++] = wanted->devs[i];
-	wanted->n = n;
-	wanted->all &= !asked->all;
+	return !(dev->facts.caps & CAP_VGPU) || dev->facts.mdevs || dev->facts.nodes[0] ||
+	       dev->facts.use != USE_NONE;
 }
 
-/* Call it with the lock held. */
-static void run_now(struct backend *b, enum guard guard)
+/* The host needs nothing below a VF that waits to be a vGPU. */
+static enum ask_which which_critical(struct backend *b, const struct device *dev)
 {
-	struct guard_runs *runs = &b->guards.runs[guard];
-	struct question question = runs->next;
-	uint64_t number = ++runs->started;
-	int rc;
-
-	runs->next = (struct question){ 0 };
-	runs->running = true;
-	serve_wanted(&b->guards, guard, &question);
-	pthread_mutex_unlock(&b->guards.lock);
-	rc = guard_ask(b, guard, &question);
-	for (size_t i = 0; i < question.n && rc; i++)
-		guard_want(b, guard, &question.devs[i]);
-	if (question.all && rc)
-		guard_want(b, guard, NULL);
-	pthread_mutex_lock(&b->guards.lock);
-	runs->running = false;
-	runs->ended = number;
-	runs->result = rc;
-	pthread_cond_broadcast(&b->guards.ended);
+	(void)b;
+	return may_be_held(dev) || dev->facts.critical[0] ? ASK_IT : ASK_NOT;
 }
 
-/* An answer is valid if it began after the question: calls during a run share the next one. */
-int guard_run(struct backend *b, enum guard guard, const struct key *devs, size_t n)
+static enum ask_which which_held(struct backend *b, const struct device *dev)
 {
-	struct guard_runs *runs = &b->guards.runs[guard];
-	struct timespec until = in_ms(3 * guard_deadline(guard));
-	uint64_t wanted;
-	int rc = 0;
+	(void)b;
+	return may_be_held(dev) || dev->facts.holder[0] || dev->let_go ? ASK_IT : ASK_NOT;
+}
 
-	pthread_mutex_lock(&b->guards.lock);
-	if (!devs)
-		question_add(&runs->next, NULL);
-	for (size_t i = 0; i < n && devs; i++)
-		question_add(&runs->next, &devs[i]);
-	wanted = runs->started + 1;
-	while (runs->ended < wanted && rc != ETIMEDOUT) {
-		if (runs->running)
-			rc = pthread_cond_timedwait(&b->guards.ended, &b->guards.lock, &until);
-		else
-			run_now(b, guard);
+static enum ask_which which_vfconf(struct backend *b, const struct device *dev)
+{
+	(void)b;
+	return device_is_vf(dev) && dev->caps & CAP_NIC ? ASK_IT : ASK_NOT;
+}
+
+/* Rather nothing is known than what was true before: restore believes the causes that it finds. */
+static void set_room(struct model *m, struct room *edit, const struct out *text)
+{
+	if (text->failed || model_set_text(m, edit, out_text(text), text->len))
+		*edit = (struct room){ 0 };
+}
+
+/* Stores the first line in a text of the facts, and all in a room. */
+static void store(struct model *m, const struct device *dev, const struct told *t, size_t at,
+		  size_t size, size_t room)
+{
+	const char *facts = (const char *)&dev->facts;
+	const char *first = t->line ? t->line->text : "";
+	struct out all = { 0 };
+
+	for (size_t i = 0; i < t->lines; i++)
+		out_printf(&all, "%s%s", i ? "\n" : "", t->line[i].text);
+	if (strncmp(first, facts + at, size - 1) != 0 ||
+	    !room_is((const struct room *)(facts + room), out_text(&all), all.len)) {
+		char *edit = (char *)&model_edit(m, &dev->key, false)->facts;
+
+		str_copy(edit + at, size, first);
+		set_room(m, (struct room *)(edit + room), &all);
 	}
-	rc = runs->ended < wanted ? -ETIMEDOUT : runs->result;
-	pthread_mutex_unlock(&b->guards.lock);
-	return rc;
+	out_free(&all);
 }
 
-static bool asks_about(const struct asking *a, const struct key *devs, size_t n)
+static int apply_critical(struct backend *b, const struct device *dev, const struct told *t)
 {
-	for (size_t i = 0; i < n && devs; i++)
-		if (!question_has(a->question, &devs[i]))
-			return false;
-	return devs || a->question->all;
+	store(b->model, dev, t, offsetof(struct facts, critical), CRITICAL_TEXT,
+	      offsetof(struct facts, causes));
+	return 0;
 }
 
-bool guard_await(struct backend *b, enum guard guard, const struct key *devs, size_t n,
-		 uint64_t since)
+static int apply_holders(struct backend *b, const struct device *dev, const struct told *t)
 {
-	struct timespec until = in_ms(guard_deadline(guard));
-	const struct asking *a = &b->guards.asking[guard];
-	bool answered = false;
-	uint64_t began;
-	int rc = 0;
+	store(b->model, dev, t, offsetof(struct facts, holder), HOLDER_NAME,
+	      offsetof(struct facts, holders));
+	/* A question from before the release says nothing about processes that still hold it. */
+	if (dev->let_go && dev->let_go < t->began_us)
+		model_edit(b->model, &dev->key, false)->let_go = 0;
+	return 0;
+}
 
-	pthread_mutex_lock(&b->guards.lock);
-	began = a->began_us;
-	if (began > since && asks_about(a, devs, n)) {
-		while (a->began_us == began && rc != ETIMEDOUT)
-			rc = pthread_cond_timedwait(&b->guards.ended, &b->guards.lock, &until);
-		answered = a->answered == began;
+static int apply_vfconf(struct backend *b, const struct device *dev, const struct told *t)
+{
+	const char *conf = t->line ? t->line->text : "";
+
+	if (strcmp(conf, VFCONF_UNKNOWN) != 0 && strcmp(conf, dev->facts.vfconf) != 0)
+		STR_COPY(model_edit(b->model, &dev->key, false)->facts.vfconf, conf);
+	return 0;
+}
+
+/* The pid in a line such as "unsure pid=812 comm=...", or 0. */
+static pid_t pid_of(const char *text)
+{
+	const char *p = strncmp(text, "unsure ", 7) ? text : text + 7;
+	char number[12] = "";
+	uint64_t pid;
+
+	if (sscanf(p, "pid=%11[0-9] ", number) != 1 || parse_u64(number, INT32_MAX, &pid))
+		return 0;
+	return (pid_t)pid;
+}
+
+/* A process that ends closes its devices. */
+static void hear_holders(struct backend *b, bool all, const struct told *t)
+{
+	pid_t pids[ENDS_MAX];
+	uint64_t unknown = 0;
+	size_t k = 0;
+
+	for (size_t i = 0; i < t->n && k < ENDS_MAX; i++) {
+		pids[k] = pid_of(t->v[i].text);
+		k += pids[k] > 0;
 	}
-	pthread_mutex_unlock(&b->guards.lock);
-	return answered;
+	ends_watch(&b->ends, pids, k, all);
+	parse_u64(told_value(t, "unknown=") ?: "", UINT32_MAX, &unknown);
+	pthread_mutex_lock(&b->asker.lock);
+	b->unknown = (unsigned int)unknown;
+	STR_COPY(b->unseen, told_value(t, "unseen=") ?: "");
+	pthread_mutex_unlock(&b->asker.lock);
 }
 
-static void want(struct guards *g, enum guard guard, const struct key *key, bool at_once)
+/* Is there a device that somebody may open or close unheard: a claimed one, or one that is on a
+ * vfio driver without a claim, as DPDK and SPDK have theirs? */
+static bool holders_may_come(struct model *m)
 {
-	pthread_mutex_lock(&g->lock);
-	question_add(&g->wanted[guard], key);
-	g->at_once |= at_once;
-	pthread_cond_signal(&g->wake);
-	pthread_mutex_unlock(&g->lock);
+	const struct device *dev;
+	bool again = false;
+	size_t pos = 0;
+
+	model_lock(m);
+	while (!again && (dev = model_next(m, &pos)))
+		again = dev->intent.claim[0] ||
+			(dev->facts.use == USE_GUEST && dev->facts.nodes[0]);
+	model_unlock(m);
+	return again;
 }
 
-void guard_want(struct backend *b, enum guard guard, const struct key *key)
+/* A device that a guest can have, or a VF before it is a vGPU, has nothing below it that the host
+ * could need. */
+static bool is_guarded(enum ask ask, const struct device *dev)
 {
-	want(&b->guards, guard, key, true);
+	return dev->caps & CAP_CLAIM &&
+	       (ask == ASK_HOLDERS || (dev->facts.use != USE_GUEST && may_be_held(dev)));
 }
 
-void guard_want_critical(struct backend *b, const char *function)
+int guards_now(struct backend *b, const struct touched *v, size_t n, struct err *err)
 {
-	const struct device *usb[GROUP_MAX];
+	int rc = ask_touched(b, ASK_CRITICAL, v, n, is_guarded, err);
+
+	return rc ? rc : ask_touched(b, ASK_HOLDERS, v, n, is_guarded, err);
+}
+
+static void ask_children(struct backend *b, enum ask ask, const struct key *parent, enum bus bus)
+{
+	const struct device *found[GROUP_MAX];
+	size_t n;
+
+	model_lock(b->model);
+	n = model_children(b->model, parent, bus, found, GROUP_MAX);
+	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
+		ask_soon(b, ask, &found[i]->key, 0);
+	model_unlock(b->model);
+}
+
+void host_use_changed(struct backend *b, const char *function)
+{
 	struct pci_addr addr;
 	struct key key;
 	bool one = pci_addr_parse(function, &addr) && addr.domain <= UINT16_MAX &&
 		   key_make(BUS_PCI, function, &key);
-	size_t n;
 
-	guard_want(b, GUARD_CRITICAL, one ? &key : NULL);
-	if (!one)
-		return;
-	model_lock(b->model);
-	n = model_children(b->model, &key, BUS_USB, usb, GROUP_MAX);
-	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
-		guard_want(b, GUARD_CRITICAL, &usb[i]->key);
-	model_unlock(b->model);
+	ask_soon(b, ASK_CRITICAL, one ? &key : NULL, 0);
+	if (one)
+		ask_children(b, ASK_CRITICAL, &key, BUS_USB);
 }
 
-void guards_want_again(struct backend *b, const struct key *key)
+void network_changed(void *backend, const char *function)
 {
-	for (int guard = 0; guard < GUARD_COUNT; guard++)
-		want(&b->guards, guard, key, false);
+	struct key pf;
+
+	host_use_changed(backend, function ? function : "");
+	if (!function)
+		ask_soon(backend, ASK_VFCONF, NULL, 0);
+	else if (key_make(BUS_PCI, function, &pf))
+		ask_children(backend, ASK_VFCONF, &pf, BUS_PCI);
 }
 
-static void changed(void *ctx, const struct change *changes, size_t n)
+void node_used(struct backend *b, const char *node)
 {
-	struct backend *b = ctx;
-
-	for (size_t i = 0; i < n; i++) {
-		const struct device *dev;
-		bool let_go;
-
-		if (!(changes[i].bits & CH_ALLOCATED))
-			continue;
-		model_lock(b->model);
-		dev = model_find(b->model, &changes[i].key);
-		let_go = dev && dev->let_go;
-		model_unlock(b->model);
-		if (let_go)
-			guard_want(b, GUARD_HOLDERS, &changes[i].key);
-	}
-}
-
-void guards_hear(struct backend *b)
-{
-	model_observe(b->model, &(struct observer){ changed, b });
-}
-
-void guards_stop(struct backend *b)
-{
-	pthread_mutex_lock(&b->guards.lock);
-	b->guards.stop = true;
-	pthread_cond_signal(&b->guards.wake);
-	pthread_mutex_unlock(&b->guards.lock);
-}
-
-static bool anything_claimed(struct model *m)
-{
-	const struct device *dev;
-	bool claimed = false;
-	size_t pos = 0;
-
-	model_lock(m);
-	while (!claimed && (dev = model_next(m, &pos)))
-		claimed = dev->intent.claim[0];
-	model_unlock(m);
-	return claimed;
-}
-
-void serials_want(struct backend *b)
-{
-	pthread_mutex_lock(&b->guards.lock);
-	b->guards.serials = b->guards.at_once = true;
-	pthread_cond_signal(&b->guards.wake);
-	pthread_mutex_unlock(&b->guards.lock);
-}
-
-static bool any_wanted(const struct guards *g)
-{
-	bool any = g->serials;
-
-	for (int i = 0; i < GUARD_COUNT; i++)
-		any |= g->wanted[i].all || g->wanted[i].n;
-	return any;
-}
-
-/* Waits until something is wanted; for at most SLOW_MS while something is claimed, or `again` ms if
- * serials are still missing. Call it with the lock held. */
-static void wait_wanted(struct guards *g, bool claimed, unsigned int again)
-{
-	struct timespec until = in_ms(again ? again : SLOW_MS);
-	int rc = 0;
-
-	while (!g->stop && !any_wanted(g) && rc != ETIMEDOUT)
-		rc = claimed || again ? pthread_cond_timedwait(&g->wake, &g->lock, &until)
-				      : pthread_cond_wait(&g->wake, &g->lock);
-	if (rc == ETIMEDOUT && claimed && (!again || again == SLOW_MS))
-		question_add(&g->wanted[GUARD_HOLDERS], NULL);
-}
-
-/* Call it with the lock held. */
-static void wait_burst(struct guards *g)
-{
-	struct timespec until = in_ms(BURST_MS);
-
-	while (!g->stop && !g->at_once && !pthread_cond_timedwait(&g->wake, &g->lock, &until))
-		;
-}
-
-static void pause_after(struct guards *g)
-{
-	struct timespec until = in_ms(PAUSE_MS);
-
-	while (!g->stop && !pthread_cond_timedwait(&g->wake, &g->lock, &until))
-		;
-}
-
-/* An operation asks for itself and reports its steps; its devices are asked about afterwards. */
-static void put_off_busy(struct backend *b, enum guard guard, struct question *q)
-{
-	struct question later = { 0 };
+	const struct device *found[GROUP_MAX], *dev;
 	size_t n = 0;
+	int32_t group;
 
 	model_lock(b->model);
-	for (size_t i = 0; i < q->n && !q->all; i++) {
-		const struct device *dev = model_find(b->model, &q->devs[i]);
-		/* A stuck device may stay so for days. */
-		bool busy = dev && dev->busy[0] && !dev->stuck[0];
-
-		if (busy)
-			later.devs[later.n++] = q->devs[i];
-		else if (!dev || guard_may_tell(guard, dev))
-			q->devs[n++] = q->devs[i];
-	}
+	if (node_group(node, &group))
+		n = model_group(b->model, group, found, GROUP_MAX);
+	else if ((dev = node_device(b->model, node)))
+		found[n++] = dev;
+	for (size_t i = 0; i < n; i++)
+		ask_soon(b, ASK_HOLDERS, n > GROUP_MAX ? NULL : &found[i]->key, 0);
 	model_unlock(b->model);
-	if (q->all)
-		return;
-	q->n = n;
-	pthread_mutex_lock(&b->guards.lock);
-	for (size_t i = 0; i < later.n; i++)
-		question_add(&b->guards.wanted[guard], &later.devs[i]);
-	pthread_mutex_unlock(&b->guards.lock);
 }
 
-static void ask_wanted(struct backend *b, enum guard guard, const struct question *question)
-{
-	struct asking *a = &b->guards.asking[guard];
-	uint64_t began = now_us();
-	int rc;
+const struct ask_row ask_critical = { "critical", "what the host itself needs",
+				      .deadline_ms = 5000, .follows = true,
+				      .which = which_critical, .apply = apply_critical };
 
-	pthread_mutex_lock(&b->guards.lock);
-	*a = (struct asking){ began, a->answered, question };
-	pthread_mutex_unlock(&b->guards.lock);
-	rc = guard_ask(b, guard, question);
-	pthread_mutex_lock(&b->guards.lock);
-	*a = (struct asking){ .answered = rc ? a->answered : began };
-	pthread_cond_broadcast(&b->guards.ended);
-	pthread_mutex_unlock(&b->guards.lock);
-}
+/* Again, for closes of nodes that cannot be watched (no inotify, a process killed). */
+const struct ask_row ask_holders = { "holders", "which processes hold the devices",
+				     .deadline_ms = 5000, .follows = true,
+				     .period_ms = 30000, .again = holders_may_come,
+				     .which = which_held, .apply = apply_holders,
+				     .heard = hear_holders };
 
-void *guards_main(void *arg)
-{
-	struct backend *b = arg;
-	struct guards *g = &b->guards;
-	/* ms until serials are tried again after a failure */
-	unsigned int again = 0, pause = 0;
-
-	for (;;) {
-		bool claimed = anything_claimed(b->model), serials;
-		struct question wanted[GUARD_COUNT];
-
-		pthread_mutex_lock(&g->lock);
-		wait_wanted(g, claimed, again);
-		wait_burst(g);
-		if (g->stop) {
-			pthread_mutex_unlock(&g->lock);
-			return NULL;
-		}
-		memcpy(wanted, g->wanted, sizeof(wanted));
-		memset(g->wanted, 0, sizeof(g->wanted));
-		serials = g->serials || again;
-		g->serials = g->at_once = false;
-		pthread_mutex_unlock(&g->lock);
-		for (int i = 0; i < GUARD_COUNT; i++) {
-			put_off_busy(b, i, &wanted[i]);
-			if (wanted[i].all || wanted[i].n)
-				ask_wanted(b, i, &wanted[i]);
-		}
-		daemons_look(b);
-		if (serials)
-			again = serials_run(b) ? back_off(&pause, AGAIN_MS, SLOW_MS) : (pause = 0);
-		pthread_mutex_lock(&g->lock);
-		pause_after(g);
-		pthread_mutex_unlock(&g->lock);
-	}
-}
+const struct ask_row ask_vfconf = { "vfconf", "the settings of the VFs",
+				    .deadline_ms = 5000, .follows = true,
+				    .which = which_vfconf, .apply = apply_vfconf };

@@ -178,6 +178,7 @@ struct hold_found {
 	pid_t *unknown; /* some of the processes with unknown descriptors */
 	size_t n_listed, cap_unknown;
 	size_t n_unknown, n_unseen; /* numbers of processes */
+	pid_t unseen;		    /* the first of the latter */
 	bool hangs;		    /* a thread of ours hangs */
 };
 

@@ -89,17 +89,17 @@ static DIR *list(struct hold_nodes *nodes, enum root root, const char *path)
 
 /* ---- nodes below --dev whose names tell their devices */
 
-struct named {
+struct node_search {
 	struct hold_nodes *nodes;
 	char path[300]; /* below --dev */
 	bool vfio;
-	void (*found)(void *ctx, const struct named *at, const struct key *dev);
+	void (*found)(void *ctx, const struct node_search *at, const struct key *dev);
 	void *ctx;
 };
 
 static void found_named(void *ctx, const struct key *dev)
 {
-	const struct named *at = ctx;
+	const struct node_search *at = ctx;
 
 	at->found(at->ctx, at, dev);
 }
@@ -131,8 +131,8 @@ static void each_member(struct hold_nodes *nodes, const char *group, device_foun
 			each_behind(nodes, path, e->d_name, found, ctx);
 }
 
-static void each_in(struct named *at, const char *dir_path,
-		    void (*each)(struct named *at, const char *name))
+static void each_in(struct node_search *at, const char *dir_path,
+		    void (*each)(struct node_search *at, const char *name))
 {
 	_closedir_ DIR *dir = list(at->nodes, ROOT_DEV, dir_path);
 	struct dirent *e;
@@ -144,7 +144,7 @@ static void each_in(struct named *at, const char *dir_path,
 	}
 }
 
-static void each_group(struct named *at, const char *name)
+static void each_group(struct node_search *at, const char *name)
 {
 	uint64_t number;
 
@@ -152,7 +152,7 @@ static void each_group(struct named *at, const char *name)
 		each_member(at->nodes, name, found_named, at);
 }
 
-static void each_cdev(struct named *at, const char *name)
+static void each_cdev(struct node_search *at, const char *name)
 {
 	each_behind(at->nodes, "class/vfio-dev", name, found_named, at);
 }
@@ -160,7 +160,7 @@ static void each_cdev(struct named *at, const char *name)
 /* A node that a vendor's driver knows and sysfs does not. */
 static void each_vendor(void *ctx, const char *address, const char *node)
 {
-	struct named *at = ctx;
+	struct node_search *at = ctx;
 	struct key key;
 
 	STR_COPY(at->path, node);
@@ -169,10 +169,10 @@ static void each_vendor(void *ctx, const char *address, const char *node)
 }
 
 static int each_named(struct hold_nodes *nodes,
-		      void (*found)(void *ctx, const struct named *at, const struct key *dev),
+		      void (*found)(void *ctx, const struct node_search *at, const struct key *dev),
 		      void *ctx)
 {
-	struct named at = { .nodes = nodes, .vfio = true, .found = found, .ctx = ctx };
+	struct node_search at = { .nodes = nodes, .vfio = true, .found = found, .ctx = ctx };
 	int rc = 0;
 
 	each_in(&at, "vfio", each_group);
@@ -190,7 +190,7 @@ static bool stat_node(const struct hold_nodes *nodes, const char *path, struct s
 	       !S_ISDIR(ret->st_mode) && !S_ISLNK(ret->st_mode);
 }
 
-static void add_named(void *ctx, const struct named *at, const struct key *dev)
+static void add_named(void *ctx, const struct node_search *at, const struct key *dev)
 {
 	struct hold_nodes *nodes = ctx;
 	struct stat st;
@@ -403,7 +403,7 @@ struct rights {
 	struct stat st;
 };
 
-static void tell_named(void *ctx, const struct named *at, const struct key *dev)
+static void tell_named(void *ctx, const struct node_search *at, const struct key *dev)
 {
 	struct rights *r = ctx;
 

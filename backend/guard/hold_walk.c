@@ -56,7 +56,7 @@ struct walk {
 };
 
 /* A descriptor table. */
-struct table {
+struct fd_table {
 	struct walk *w;
 	char path[48]; /* "812", "812/task/813" */
 	int fd;	       /* its directory */
@@ -109,7 +109,7 @@ static void found_device(void *ctx, const struct key *dev)
 }
 
 /* A VFIO device whose group descriptor may be closed. Since 6.18 the kernel names the device. */
-static int add_device(struct table *t, const char *name)
+static int add_device(struct fd_table *t, const char *name)
 {
 	struct walk *w = t->w;
 	struct named_device device = { .w = w };
@@ -130,7 +130,7 @@ static int add_device(struct table *t, const char *name)
 /* A descriptor made with O_PATH, which anybody can have of any node, cannot act; neither can one of
  * usbfs or of a disk that is not open for writing. Access mode 3, for ioctl only, shows no bits
  * either, but can act. */
-static bool can_act(const struct table *t, const char *name, const struct statx *st)
+static bool can_act(const struct fd_table *t, const char *name, const struct statx *st)
 {
 	bool writes_only = S_ISBLK(st->stx_mode) ||
 			   (S_ISCHR(st->stx_mode) && st->stx_rdev_major == USB_MAJOR);
@@ -148,7 +148,7 @@ static bool can_act(const struct table *t, const char *name, const struct statx 
 	return !flags || !(strtoul(flags + 6, NULL, 8) & O_PATH);
 }
 
-static int add_rows(struct table *t, const char *name, const struct statx *st)
+static int add_rows(struct fd_table *t, const char *name, const struct statx *st)
 {
 	struct walk *w = t->w;
 	size_t n;
@@ -167,7 +167,7 @@ static int add_rows(struct table *t, const char *name, const struct statx *st)
 }
 
 /* If statx() fails, the file system has no device nodes. */
-static int follow(struct table *t, const char *name)
+static int follow(struct fd_table *t, const char *name)
 {
 	struct walk *w = t->w;
 	uint64_t call = enter(w);
@@ -193,7 +193,7 @@ static int follow(struct table *t, const char *name)
 }
 
 /* The link's text only serves to skip nameless files (sockets, pipes), which cannot be nodes. */
-static int visit_descriptor(struct table *t, const char *name)
+static int visit_descriptor(struct fd_table *t, const char *name)
 {
 	char text[sizeof(VFIO_DEVICE)];
 	ssize_t n = readlinkat(t->fd, name, text, sizeof(text));
@@ -207,7 +207,7 @@ static int visit_descriptor(struct table *t, const char *name)
 
 /* ---- one table */
 
-static int visit_table(struct table *t)
+static int visit_table(struct fd_table *t)
 {
 	struct walk *w = t->w;
 	_closedir_ DIR *dir = sysfs_dir(w->s, ROOT_PROC, "%s/fd", t->path);
@@ -242,7 +242,7 @@ static int compare_tables(void *ctx, pid_t a, pid_t b)
 }
 
 /* A thread that shares its process's table is skipped. */
-static int visit_thread(struct walk *w, struct table *t, pid_t tid)
+static int visit_thread(struct walk *w, struct fd_table *t, pid_t tid)
 {
 	int rc = 2;
 
@@ -261,7 +261,7 @@ static int visit_thread(struct walk *w, struct table *t, pid_t tid)
 	return visit_table(t);
 }
 
-static int visit_threads(struct walk *w, struct table *t)
+static int visit_threads(struct walk *w, struct fd_table *t)
 {
 	_closedir_ DIR *dir = sysfs_dir(w->s, ROOT_PROC, "%d/task", (int)w->pid);
 	struct dirent *e;
@@ -293,9 +293,9 @@ static struct hold_user *user_of(struct walk *w, pid_t pid)
 	return user;
 }
 
-static void begin_process(struct walk *w, struct table *t, pid_t pid, struct hold_user *user)
+static void begin_process(struct walk *w, struct fd_table *t, pid_t pid, struct hold_user *user)
 {
-	*t = (struct table){ .w = w, .left = HOLD_PROCESS };
+	*t = (struct fd_table){ .w = w, .left = HOLD_PROCESS };
 	snprintf(t->path, sizeof(t->path), "%d", (int)pid);
 	w->pid = pid;
 	w->user = user;
@@ -307,7 +307,7 @@ static int visit_outputs(struct walk *w, pid_t pid)
 {
 	static const char *const names[] = { "0", "1", "2" };
 	_closedir_ DIR *dir = sysfs_dir(w->s, ROOT_PROC, "%d/fd", (int)pid);
-	struct table t;
+	struct fd_table t;
 	int rc = 0;
 
 	begin_process(w, &t, pid, hold_user(&w->budget, 0));
@@ -320,7 +320,7 @@ static int visit_outputs(struct walk *w, pid_t pid)
 /* Most processes are threads of the kernel: two calls are much for each. */
 static int visit_process(struct walk *w, pid_t pid)
 {
-	struct table t;
+	struct fd_table t;
 	size_t threads;
 	off_t files;
 	int rc = 1;
@@ -348,7 +348,8 @@ static int visit_process(struct walk *w, pid_t pid)
 		rc = visit_threads(w, &t);
 	if (rc < 0)
 		return rc;
-	w->found->n_unseen += w->refused;
+	if (w->refused && !w->found->n_unseen++)
+		w->found->unseen = pid;
 	rc = w->unknown ? note_unknown(w) : 0;
 	if (!rc && w->anonymous && !w->vfio)
 		rc = hold_add_pid(&w->found->anonymous, &w->found->n_anonymous,

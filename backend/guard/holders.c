@@ -19,7 +19,7 @@
 
 #define COMM_NAME 128
 
-struct search {
+struct holders_search {
 	const struct sysfs *s;
 	const struct hold_asker *asker;
 	const char *only; /* devices it is about, NULL all: devpath.h */
@@ -76,7 +76,7 @@ static bool is_held(const struct hold_found *found, size_t n, const struct key *
 }
 
 /* n: number of holds that were found directly. */
-static void blame(struct search *search, size_t n, const struct key *dev)
+static void blame(struct holders_search *search, size_t n, const struct key *dev)
 {
 	struct hold_found *found = &search->found;
 
@@ -86,7 +86,7 @@ static void blame(struct search *search, size_t n, const struct key *dev)
 		search->error = hold_add(found, dev, found->anonymous[i], false);
 }
 
-static void blame_anonymous(struct search *search)
+static void blame_anonymous(struct holders_search *search)
 {
 	const char *only = search->only;
 	_closedir_ DIR *dir = only ? NULL : sysfs_dir(search->s, ROOT_SYS, PCI_DEVICES);
@@ -105,7 +105,7 @@ static void blame_anonymous(struct search *search)
 
 static void doubt_node(void *ctx, const struct key *dev, const struct stat *st)
 {
-	struct search *search = ctx;
+	struct holders_search *search = ctx;
 	struct hold_found *found = &search->found;
 
 	for (size_t i = 0; i < found->n_listed && !search->error; i++)
@@ -113,7 +113,7 @@ static void doubt_node(void *ctx, const struct key *dev, const struct stat *st)
 			search->error = hold_add(found, dev, found->unknown[i], true);
 }
 
-static int doubt_unknown(struct search *search)
+static int doubt_unknown(struct holders_search *search)
 {
 	struct hold_found *found = &search->found;
 	size_t n = 0;
@@ -148,14 +148,15 @@ static bool read_comm(const struct sysfs *s, pid_t pid, char *comm, size_t size)
 		return false;
 	if (rc < 0)
 		str_copy(comm, size, "?");
-	for (; *comm; comm++)
-		if ((unsigned char)*comm < ' ' || *comm == 0x7f || *comm == '"' || *comm == '\\')
-			*comm = '?';
+	str_clean(comm);
+	while ((comm = strpbrk(comm, "\"\\")))
+		*comm = '?';
 	return true;
 }
 
 /* The holders of one device: n rows in ascending order, with duplicates of a process. */
-static void print(const struct search *search, const struct hold *rows, size_t n, struct out *ret)
+static void print(const struct holders_search *search, const struct hold *rows, size_t n,
+		  struct out *ret)
 {
 	char comm[COMM_NAME], id[KEY_NAME + 8];
 	size_t shown = 0, more = 0;
@@ -176,7 +177,18 @@ static void print(const struct search *search, const struct hold *rows, size_t n
 		out_printf(ret, "%s more=%zu\n", id, more);
 }
 
-static void print_all(const struct search *search, struct out *ret)
+static void print_unseen(const struct holders_search *search, struct out *ret)
+{
+	const struct hold_found *found = &search->found;
+	char comm[COMM_NAME];
+
+	out_printf(ret, "- unseen=%zu", found->n_unseen);
+	if (read_comm(search->s, found->unseen, comm, sizeof(comm)))
+		out_printf(ret, " pid=%d comm=\"%s\"", (int)found->unseen, comm);
+	out_printf(ret, "\n");
+}
+
+static void print_all(const struct holders_search *search, struct out *ret)
 {
 	const struct hold_found *found = &search->found;
 	const struct hold *rows = found->holds;
@@ -192,12 +204,12 @@ static void print_all(const struct search *search, struct out *ret)
 		first = i;
 	}
 	if (found->n_unseen)
-		out_printf(ret, "- unseen=%zu\n", found->n_unseen);
+		print_unseen(search, ret);
 	if (found->n_unknown)
 		out_printf(ret, "- unknown=%zu\n", found->n_unknown);
 }
 
-static int look(struct search *search)
+static int look(struct holders_search *search)
 {
 	struct hold_found *found = &search->found;
 	int rc = hold_nodes_open(&search->nodes, search->s, search->only);
@@ -213,7 +225,7 @@ static int look(struct search *search)
 int holders_scan(const struct sysfs *s, const struct hold_asker *asker, const char *only,
 		 struct out *ret)
 {
-	struct search search = { .s = s, .asker = asker, .only = only };
+	struct holders_search search = { .s = s, .asker = asker, .only = only };
 	int rc = look(&search);
 
 	if (!rc)

@@ -116,7 +116,7 @@ void rtnl_close(struct rtnl *r)
 /* The header behind the common one begins with the family and must have the right length; zeros
  * mean all tables. One request per family: a request for all families waits for everybody who
  * changes a network interface. */
-static const struct kind {
+static const struct rtnl_kind {
 	uint16_t type;
 	uint16_t head;
 	uint8_t family;
@@ -127,7 +127,7 @@ static const struct kind {
 	{ RTM_GETADDR, sizeof(struct ifaddrmsg), AF_INET6 },
 }, objects = { RTM_GETNEXTHOP, sizeof(struct nhmsg), AF_UNSPEC };
 
-static int request(const struct rtnl *r, const struct kind *kind)
+static int request(const struct rtnl *r, const struct rtnl_kind *kind)
 {
 	struct {
 		struct nlmsghdr head;
@@ -161,7 +161,7 @@ static ssize_t receive(const struct rtnl *r, char *buf)
 }
 
 /* Changes meanwhile may be missed: each operation asks again first. */
-static int dump(const struct rtnl *r, const struct kind *kind, char *buf, uint64_t until,
+static int dump(const struct rtnl *r, const struct rtnl_kind *kind, char *buf, uint64_t until,
 		bool *ret_apart, rtnl_found found, void *ctx)
 {
 	int rc = request(r, kind);
@@ -197,6 +197,9 @@ int rtnl_listen(const struct sysfs *s)
 	_close_ int fd = open_of_first(s);
 	int rc = fd < 0 ? fd : join(fd);
 
+	/* It tells of its VFs to whoever asks for nothing. */
+	if (rc == -ENOTTY)
+		return rtnl_open_simulated(s);
 	return rc ? rc : steal_fd(&fd);
 }
 
@@ -216,9 +219,13 @@ int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx)
 			return 0;
 		if (n < 0 && errno != EINTR && errno != ENOBUFS)
 			return -errno;
-		/* Messages, or a part of this one, were lost. */
-		if (n < 0 || (!from.nl_pid &&
-			      (n > (ssize_t)sizeof(buf) || rtnl_is_news(buf, (size_t)n, function))))
+		if (!n) /* a simulated kernel has ended */
+			return -EPIPE;
+		if (n > 0 && from.nl_family == AF_NETLINK && from.nl_pid)
+			continue;
+		if (n < 0 || n > (ssize_t)sizeof(buf))
+			news(ctx, NULL);
+		else if (rtnl_is_news(buf, (size_t)n, function))
 			news(ctx, function);
 	}
 	return 0;

@@ -7,10 +7,14 @@
 #include <net/if.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "pcidevfs/key.h"
 
 struct sysfs;
+
+/* Where a simulated kernel listens, below proc. */
+#define RTNL_SIMULATED "1/net/rtnetlink"
 
 /* The content of one message about an interface. */
 struct rtnl_use {
@@ -46,9 +50,35 @@ void rtnl_close(struct rtnl *r);
 int rtnl_uses(struct rtnl *r, rtnl_found found, void *ctx);
 /* Returns a descriptor that is readable when something changes there, or -errno as rtnl_open(). */
 int rtnl_listen(const struct sysfs *s);
-/* Reads what has come, or much of it, and calls news() for each change, with its function or "".
+/* Reads what has come, or much of it, and calls news() for each change, with its function or "";
+ * NULL: messages were lost.
  * Returns 0, or -errno: nothing will come any more. */
 int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx);
+/* vf: its number; conf: what its PF holds for it (vfconf.h). */
+typedef void (*rtnl_vf_found)(void *ctx, unsigned int vf, const char *conf);
+
+struct rtnl_answer {
+	rtnl_vf_found found; /* NULL: none are asked for */
+	void *ctx;
+	char said[96]; /* the kernel's sentence about a refusal, "" if there is none */
+};
+
+/* Pure: parses a datagram that may answer the request with this number. Returns 1: it does; 0: not
+ * yet; -errno: the kernel's refusal, or -EPROTO. */
+int rtnl_parse_answer(const void *data, size_t size, uint32_t seq, struct rtnl_answer *ret);
+
+/* Returns a socket to the simulated kernel whose proc this is, or -errno. */
+int rtnl_open_simulated(const struct sysfs *s);
+/* A socket for the two calls below, in the network namespace of the first process; to a simulated
+ * kernel if proc is its. Returns the descriptor or -errno. */
+int rtnl_open_vfs(const struct sysfs *s);
+/* Asks for the VFs of an interface. Returns 0 or -errno; -ETIMEDOUT after 2 s. */
+int rtnl_vfs(int fd, int index, rtnl_vf_found found, void *ctx);
+/* Sets settings of a VF, as in vfconf.h, by one request. A mac of "none" is all zeros; others that
+ * are "none" are left alone. Blocks until the kernel has answered. Returns 0 or -errno; said: its
+ * sentence, or "". */
+int rtnl_set_vf(int fd, int index, unsigned int vf, const char *conf, char *said, size_t size);
+
 /* Returns 0 or -errno; -ENODEV if the interface is gone. */
 int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ]);
 

@@ -60,6 +60,14 @@ static bool attr_next(struct bytes *b, unsigned int *ret_type, struct bytes *ret
 	return true;
 }
 
+static void take_text(struct bytes value, char *ret, size_t size)
+{
+	size_t n = strnlen((const char *)value.at, value.n);
+
+	if (n < value.n)
+		str_copy(ret, size, (const char *)value.at);
+}
+
 static void tell(const struct parse *p, uint32_t index, bool is_default, bool is_global)
 {
 	const struct rtnl_use use = { (int)index, is_default, is_global };
@@ -191,20 +199,157 @@ int rtnl_parse(const void *data, size_t size, bool *ret_apart, rtnl_found found,
 	return b.n ? -EPROTO : 0;
 }
 
+/* ---- settings of VFs */
+
+struct vf {
+	int64_t number; /* < 0: unknown */
+	char conf[VFCONF_TEXT];
+};
+
+static bool all_zero(const unsigned char *p, size_t n)
+{
+	while (n && !*p) {
+		p++;
+		n--;
+	}
+	return !n;
+}
+
+/* An address that is longer than six bytes is not that of an Ethernet. */
+static void mac_of(struct bytes b, struct vf *ret)
+{
+	struct ifla_vf_mac is;
+	char text[VFCONF_VALUE];
+	const unsigned char *m = is.mac;
+
+	if (!take(&b, &is, sizeof(is)))
+		return;
+	ret->number = is.vf;
+	if (all_zero(m, sizeof(is.mac)) || !all_zero(m + 6, sizeof(is.mac) - 6))
+		return;
+	snprintf(text, sizeof(text), "%02x:%02x:%02x:%02x:%02x:%02x", m[0], m[1], m[2], m[3], m[4],
+		 m[5]);
+	vfconf_add(ret->conf, VFCONF_MAC, text);
+}
+
+static void vlan_of(struct bytes b, struct vf *ret)
+{
+	struct ifla_vf_vlan is;
+	char text[VFCONF_VALUE];
+
+	if (!take(&b, &is, sizeof(is)) || is.vlan > VLAN_MAX + 1)
+		return;
+	snprintf(text, sizeof(text), "%u", is.vlan);
+	vfconf_add(ret->conf, VFCONF_VLAN, text);
+}
+
+/* A driver that has no such setting leaves all bits set. */
+static void flag_of(struct bytes b, enum vfconf which, struct vf *ret)
+{
+	struct ifla_vf_trust is; /* as ifla_vf_spoofchk */
+
+	if (take(&b, &is, sizeof(is)) && is.setting <= 1)
+		vfconf_add(ret->conf, which, is.setting ? "1" : "0");
+}
+
+static void read_vf(struct bytes b, struct vf *ret)
+{
+	struct bytes value, mac = { 0 }, vlan = { 0 }, trust = { 0 }, spoofchk = { 0 };
+	unsigned int type;
+
+	while (attr_next(&b, &type, &value))
+		switch (type) {
+		case IFLA_VF_MAC:
+			mac = value;
+			break;
+		case IFLA_VF_VLAN:
+			vlan = value;
+			break;
+		case IFLA_VF_TRUST:
+			trust = value;
+			break;
+		case IFLA_VF_SPOOFCHK:
+			spoofchk = value;
+			break;
+		}
+	mac_of(mac, ret);
+	vlan_of(vlan, ret);
+	flag_of(trust, VFCONF_TRUST, ret);
+	flag_of(spoofchk, VFCONF_SPOOFCHK, ret);
+}
+
+static void read_vfs(struct bytes list, rtnl_vf_found found, void *ctx)
+{
+	struct bytes inside;
+	unsigned int type;
+
+	while (attr_next(&list, &type, &inside)) {
+		struct vf vf = { .number = -1 };
+
+		if (type != IFLA_VF_INFO)
+			continue;
+		read_vf(inside, &vf);
+		if (vf.number >= 0 && vf.number <= UINT16_MAX)
+			found(ctx, (unsigned int)vf.number, vf.conf);
+	}
+}
+
+static void read_link(struct bytes b, rtnl_vf_found found, void *ctx)
+{
+	struct ifinfomsg head;
+	struct bytes value;
+	unsigned int type;
+
+	if (!take(&b, &head, sizeof(head)))
+		return;
+	while (attr_next(&b, &type, &value))
+		if (type == IFLA_VFINFO_LIST)
+			read_vfs(value, found, ctx);
+}
+
+/* The kernel's own sentence, behind the result and the request, or as much of it as it repeats. */
+static void read_said(struct bytes b, bool capped, char *ret, size_t size)
+{
+	struct nlmsgerr is;
+	struct bytes value, request;
+	unsigned int type;
+
+	if (!take(&b, &is.error, sizeof(is.error)) || !take(&b, &is.msg, sizeof(is.msg)) ||
+	    (!capped && is.msg.nlmsg_len > sizeof(is.msg) &&
+	     !cut(&b, 0, is.msg.nlmsg_len - sizeof(is.msg), &request)))
+		return;
+	while (attr_next(&b, &type, &value))
+		if (type == NLMSGERR_ATTR_MSG)
+			take_text(value, ret, size);
+}
+
+int rtnl_parse_answer(const void *data, size_t size, uint32_t seq, struct rtnl_answer *ret)
+{
+	struct bytes b = { data, size }, peek = b, inside;
+	struct nlmsghdr head;
+
+	for (; take(&peek, &head, sizeof(head)); peek = b) {
+		if (!cut(&b, sizeof(head), head.nlmsg_len, &inside))
+			return -EPROTO;
+		if (head.nlmsg_seq != seq)
+			continue;
+		if (head.nlmsg_type == RTM_NEWLINK && ret->found)
+			read_link(inside, ret->found, ret->ctx);
+		if (head.nlmsg_type == NLMSG_ERROR && head.nlmsg_flags & NLM_F_ACK_TLVS)
+			read_said(inside, head.nlmsg_flags & NLM_F_CAPPED, ret->said,
+				  sizeof(ret->said));
+		if (head.nlmsg_type == NLMSG_ERROR || head.nlmsg_type == RTM_NEWLINK)
+			return (head.nlmsg_type == NLMSG_ERROR ? result_of(inside) : 0) ?: 1;
+	}
+	return b.n ? -EPROTO : 0;
+}
+
 /* ---- unsolicited */
 
 struct news {
 	bool is; /* something changed, of `function` alone if that is set */
 	char function[KEY_NAME];
 };
-
-static void take_text(struct bytes value, char *ret, size_t size)
-{
-	size_t n = strnlen((const char *)value.at, value.n);
-
-	if (n < value.n)
-		str_copy(ret, size, (const char *)value.at);
-}
 
 /* Counts the link's own messages, not those of a bridge about its port. */
 static void link_news(struct bytes b, struct news *ret)

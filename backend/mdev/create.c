@@ -8,6 +8,7 @@
 #include "backend/gpu/types.h"
 #include "backend/gpu/vgpu.h"
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "backend/ops.h"
 #include "backend/use.h"
 #include "mdev.h"
@@ -46,6 +47,7 @@ static int remove_one(struct backend *b, struct step *step, const char *uuid, un
 static int create_run(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
 	const char *uuid = strchr(step->value, ' ');
+	char type[TYPE_ID];
 	int rc;
 
 	rc = uuid ? mdevctl_refuse_make(&((struct backend *)backend)->sys, step->dev.name, uuid + 1,
@@ -62,8 +64,12 @@ static int create_run(void *backend, struct step *step, unsigned int ms, struct 
 		return fail(err, EBUSY, "the UUID%s is in use; write another one, or none",
 			    uuid ? uuid : "");
 	}
+	if (rc == -ENOSPC) {
+		snprintf(type, sizeof(type), "%.*s", (int)strcspn(step->value, " "), step->value);
+		return vgpu_refuse_now(backend, &step->dev, type, err);
+	}
 	rc = step_trouble(backend, "create", &step->dev, rc, ms, "the driver is still at work", err)
-		     ?: fail(err, rc == -ENOSPC ? ENOSPC : EIO,
+		     ?: fail(err, EIO,
 			     "create %s of %s was refused: %s; its profiles tell what is possible",
 			     step->value, step->dev.name, strerror(-rc));
 	return rc;
@@ -131,14 +137,14 @@ static int remove_undo(void *backend, struct step *step, unsigned int ms, struct
 			      strerror(-rc));
 }
 
-static const struct verb mdev_start = { .of = "mdev",
+const struct verb mdev_create = { .of = "mdev",
 					 .name = "create",
 					 .deadline_ms = MDEV_MS,
 					 .records = true,
 					 .lanes = true,
 					 .run = create_run,
 					 .undo = create_undo };
-static const struct verb mdev_end = { .of = "mdev",
+const struct verb mdev_finish = { .of = "mdev",
 					 .name = "remove",
 					 .deadline_ms = MDEV_MS,
 					 .records = true,
@@ -161,16 +167,21 @@ static int plan_create(struct model *m, const struct request *request, struct pl
 	const struct device *parent = key ? model_find(m, key) : NULL;
 	struct vgpu_type type;
 	char value[STEP_VALUE];
+	bool sure = true;
 	int rc;
 
 	if (!parent)
 		return fail(err, ENODEV, "%s is not there", request->dev.name);
 	rc = refuse_doubt("", parent, err);
-	rc = rc ? rc : vgpu_find_type(m, parent, request->value, true, &type, err);
+	rc = rc ? rc : vgpu_find_type(m, parent, request->value, &type, err);
+	rc = rc ? rc : vgpu_find_room(m, parent, &type, plan, &sure, err);
 	if (rc)
 		return rc;
 	snprintf(value, sizeof(value), "%s %s", type.id, request->dev.name);
-	return plan_step(plan, &mdev_start, key, value, err);
+	rc = plan_step(plan, &mdev_create, key, value, err);
+	if (!rc)
+		plan->steps[plan->n_steps - 1].expected = !sure;
+	return rc;
 }
 
 static int expand(struct model *m, const struct request *request, struct plan *plan, struct err *err)
@@ -193,7 +204,7 @@ static int expand(struct model *m, const struct request *request, struct plan *p
 			    "profile, then create another of %s",
 			    dev->key.name, dev->facts.profile, dev->facts.parent.name);
 	rc = vgpu_refuse_change(dev, request, err);
-	return rc ? rc : plan_step(plan, &mdev_end, parent, dev->key.name, err);
+	return rc ? rc : plan_step(plan, &mdev_finish, parent, dev->key.name, err);
 }
 
 static int settle(struct model *m, const struct request *request, struct err *err)
@@ -235,7 +246,7 @@ static const struct method profile = {
 };
 
 static const struct method *const methods[] = { &profile, NULL };
-static const struct verb *const verbs[] = { &mdev_start, &mdev_end, NULL };
+static const struct verb *const verbs[] = { &mdev_create, &mdev_finish, NULL };
 
 const struct backend_ops mdev_ops = {
 	.name = "mdev",

@@ -14,6 +14,7 @@
 #include "backend/gpu/types.h"
 #include "backend/gpu/world.h"
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "mdevctl.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
@@ -84,6 +85,7 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	int64_t node = -1;
 
 	*ret_types = NULL;
+	f.inode = sysfs_inode(s, MDEV_DEVICES "/%s", dev->name);
 	if (!mdev_parent(s, dev->name, &f) ||
 	    sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s/physfn", f.parent.name))
 		return -ENODEV;
@@ -102,7 +104,7 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	snprintf(details, sizeof(details), "%s/nvidia", dir);
 	vgpu_details(s, details, &f);
 	mdevctl_start(s, f.parent.name, dev->name, f.mdevctl);
-	f.caps = CAP_VGPU;
+	f.caps = CAP_VGPU | CAP_PORT;
 	f.serial_known = true; /* it is known by its UUID */
 	*ret = f;
 	*ret_types = types_new(); /* it becomes nothing else, but has a name */

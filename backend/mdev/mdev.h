@@ -18,6 +18,8 @@ struct uevent;
 #define MDEV_DEVICES "bus/mdev/devices"
 
 extern const struct bus_ops mdev_bus;
+/* Of a parent: makes "<type> <uuid>"; ends the one with that UUID. */
+extern const struct verb mdev_create, mdev_finish;
 
 /* Reads path and parent of the mediated device with this UUID. false: there is none. */
 bool mdev_parent(const struct sysfs *s, const char *uuid, struct facts *f);

@@ -14,14 +14,14 @@
 #include "pcidevfs/util.h"
 #include "serials.h"
 
-struct search {
+struct vf_search {
 	const struct key *vf;
 	int index;
 };
 
 static void find_index(void *ctx, int index, const struct key *vf)
 {
-	struct search *s = ctx;
+	struct vf_search *s = ctx;
 
 	if (key_eq(vf, s->vf))
 		s->index = index;
@@ -29,20 +29,16 @@ static void find_index(void *ctx, int index, const struct key *vf)
 
 static int look(const struct sysfs *s, const char *name, struct device *ret)
 {
-	char address[KEY_NAME];
-	struct out o = { 0 };
+	char serial[TELL_MAX] = "";
 
 	*ret = (struct device){ 0 };
 	if (!key_make(BUS_PCI, name, &ret->key))
 		return -EINVAL;
 	if (pci_observe(s, NULL, &ret->key, &ret->facts, NULL))
 		return -ENODEV;
-	STR_COPY(address, name);
-	if (!serials_scan(s, address, &o)) /* "<address> <hex>", or "-" if it does not answer */
-		ret->facts.serial_known = !strstr(out_text(&o), " -");
-	if (ret->facts.serial_known && o.len)
-		ret->facts.serial = strtoull(out_text(&o) + strlen(name), NULL, 16);
-	out_free(&o);
+	ret->facts.serial_known = !serial_tell(s, &ret->key, true, serial) && serial[0] != '-';
+	if (ret->facts.serial_known)
+		ret->facts.serial = strtoull(serial, NULL, 16);
 	return 0;
 }
 
@@ -51,7 +47,7 @@ static int find_claim(const struct sysfs *s, const char *state_dir, const char *
 		      struct device *dev, char ret_with[static DRIVER_NAME], struct err *err)
 {
 	struct device pf;
-	struct search search = { &dev->key, -1 };
+	struct vf_search search = { &dev->key, -1 };
 	int rc = look(s, address, dev);
 
 	if (rc)

@@ -7,20 +7,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "backend/gpu/world.h"
 #include "backend/internal.h"
 #include "pcidevfs/device.h"
-#include "pcidevfs/io.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
-#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
-
-#define PERIOD_MS 2000
-#define VGPU_ROUNDS 8 /* looks at VFs whose vGPUs others may change: a scan each */
-#define ASK_MS 500
-#define EACH_MS 50 /* after one of a batch hung: a whole bus may hang */
-#define BATCH 256
 
 #define BAD_LOOKS 2
 #define LATE_LOOKS 5
@@ -91,20 +82,12 @@ static char look_at_word(const struct sysfs *s, const struct key *dev)
 	return word == UINT32_MAX ? 'f' : 'a';
 }
 
-int liveness_scan(const struct sysfs *s, char *words, struct out *ret)
+int liveness_tell(const struct sysfs *s, const struct key *dev, bool waking,
+		  char ret[static TELL_MAX])
 {
-	char *save = NULL;
+	bool reads = dev->bus == BUS_PCI && (waking || !sleeps(s, dev));
 
-	for (char *w = strtok_r(words, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
-		struct key key;
-
-		if (!key_parse(w + (*w == '!'), &key))
-			return -EINVAL;
-		if (key.bus != BUS_PCI || (*w != '!' && sleeps(s, &key)))
-			out_printf(ret, "-");
-		else
-			out_printf(ret, "%c", look_at_word(s, &key));
-	}
+	snprintf(ret, TELL_MAX, "%c", reads ? look_at_word(s, dev) : '-');
 	return 0;
 }
 
@@ -117,240 +100,80 @@ static bool is_watched(const struct device *dev)
 	       (dev->caps & CAP_CLAIM && claimed && dev->facts.use == USE_GUEST);
 }
 
-static int by_key(const void *left, const void *right)
+/* NULL: it has none and make is false, or there is no memory: it counts from a later round on. */
+static struct liveness_row *row_of(struct backend *b, const struct device *dev, bool make)
 {
-	const struct liveness_row *a = left, *b = right;
+	struct liveness_rows *rows = &b->liveness;
+	struct liveness_row *v = rows->v;
 
-	return key_cmp(&a->key, &b->key);
+	for (size_t i = 0; i < rows->n; i++)
+		if (v[i].birth == dev->birth && key_eq(&v[i].key, &dev->key))
+			return &v[i];
+	v = make ? more_rows(v, rows->n, &rows->cap, sizeof(*v)) : NULL;
+	if (!v)
+		return NULL;
+	rows->v = v;
+	v[rows->n] = (struct liveness_row){
+		.key = dev->key, .birth = dev->birth, .need = GOOD_LOOKS, .watched = true
+	};
+	return &v[rows->n++];
 }
 
-static struct liveness_row row_of(const struct probes *p, const struct device *dev)
+/* An operation may be resetting it. */
+static enum ask_which which_watched(struct backend *b, const struct device *dev)
 {
-	struct liveness_row new = { .key = dev->key, .birth = dev->birth, .need = GOOD_LOOKS };
-	const struct liveness_row *old =
-		p->n ? bsearch(&new, p->rows, p->n, sizeof(new), by_key) : NULL;
-	struct liveness_row row = old && old->birth == dev->birth ? *old : new;
+	struct liveness_row *row = row_of(b, dev, false);
+	bool watched = is_watched(dev);
 
-	row.was = dev->facts.liveness;
-	row.saw = LIVENESS_UNKNOWN;
-	row.busy = dev->busy[0];
-	return row;
+	if (row)
+		row->watched = watched;
+	return !watched ? ASK_NOT : dev->busy[0] ? ASK_LATER
+		: dev->facts.liveness || (row && row->bad) ? ASK_WAKING : ASK_IT;
 }
 
-/* Devices that we cannot allocate a row for are probed in a later round. */
-static void collect(struct model *m, struct probes *p)
+static enum liveness sight(const struct told *t)
 {
-	struct liveness_row *rows = NULL;
-	const struct device *dev;
-	size_t n = 0, cap = 0, pos = 0;
+	char letter = t->line ? t->line->text[0] : '-';
 
-	model_lock(m);
-	while ((dev = model_next(m, &pos))) {
-		struct liveness_row *more = NULL;
+	if (t->rc == -ETIMEDOUT)
+		return LIVENESS_LATE;
+	return letter == 'a' ? LIVENESS_GOOD : letter == 'f' ? LIVENESS_ONES : LIVENESS_UNKNOWN;
+}
 
-		if (!is_watched(dev))
+static int apply_liveness(struct backend *b, const struct device *dev, const struct told *t)
+{
+	enum liveness saw = sight(t), now;
+	bool bad = dev->facts.liveness || saw == LIVENESS_ONES || saw == LIVENESS_LATE;
+	struct liveness_row *row = row_of(b, dev, bad);
+
+	if (!row)
+		return 0;
+	row->was = dev->facts.liveness;
+	row->saw = saw;
+	now = liveness_step(row);
+	if (now != row->was)
+		model_edit(b->model, &dev->key, false)->facts.liveness = now;
+	return 0;
+}
+
+/* Drops the rows of devices that are not watched any more, or are as if they never had been bad. */
+static void forget(struct backend *b)
+{
+	struct liveness_rows *rows = &b->liveness;
+	size_t n = 0;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		struct liveness_row row = rows->v[i];
+
+		if (!row.watched || (!row.was && !row.bad && row.need == GOOD_LOOKS))
 			continue;
-		more = more_rows(rows, n, &cap, sizeof(*rows));
-		if (!more)
-			break;
-		rows = more;
-		rows[n++] = row_of(p, dev);
+		row.watched = false;
+		rows->v[n++] = row;
 	}
-	model_unlock(m);
-	if (n)
-		qsort(rows, n, sizeof(*rows), by_key);
-	free(p->rows);
-	p->rows = rows;
-	p->n = n;
+	rows->n = n;
 }
 
-/* Another helper would only hang beside the first. */
-static bool is_hung(struct liveness_row *row)
-{
-	if (row->hung.pid && !io_await(&row->hung, 0))
-		row->hung.pid = 0;
-	return row->hung.pid;
-}
-
-static bool is_asked(const struct liveness_row *row)
-{
-	return !row->busy && row->saw == LIVENESS_UNKNOWN;
-}
-
-static void note(struct liveness_row *v, size_t n, const char *letters)
-{
-	for (size_t i = 0; i < n && *letters; i++) {
-		if (!is_asked(&v[i]))
-			continue;
-		if (*letters != '-')
-			v[i].saw = *letters == 'a' ? LIVENESS_GOOD : LIVENESS_ONES;
-		letters++;
-	}
-}
-
-static int ask(struct backend *b, struct liveness_row *v, size_t n, unsigned int ms,
-	       struct helper_id *ret_who)
-{
-	struct out words = { 0 }, answer = { 0 };
-	char id[KEY_NAME + 8];
-	int rc = 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (is_asked(&v[i]))
-			out_printf(&words, "%s%s ", v[i].was || v[i].bad ? "!" : "",
-				   key_id(&v[i].key, id));
-	if (words.failed)
-		rc = -ENOMEM;
-	else if (words.len)
-		rc = io_call(b->io, (const char *const[]){ "pulse", out_text(&words), NULL }, ms,
-			     &answer, NULL, ret_who);
-	if (!rc && !answer.failed)
-		note(v, n, out_text(&answer));
-	out_free(&words);
-	out_free(&answer);
-	return rc;
-}
-
-static bool is_stopped(struct probes *p)
-{
-	bool stop;
-
-	pthread_mutex_lock(&p->lock);
-	stop = p->stop;
-	pthread_mutex_unlock(&p->lock);
-	return stop;
-}
-
-/* Asks for each device alone, to find the one that hangs. */
-static void ask_each(struct backend *b, struct liveness_row *v, size_t n)
-{
-	unsigned int ms = ASK_MS;
-
-	for (size_t i = 0; i < n && !is_stopped(&b->probes); i++) {
-		struct helper_id who = { 0 };
-
-		if (is_asked(&v[i]) && ask(b, &v[i], 1, ms, &who) == -ETIMEDOUT) {
-			v[i].saw = LIVENESS_LATE;
-			v[i].hung = who;
-			ms = EACH_MS;
-		}
-	}
-}
-
-/* Call it with the model locked. */
-static void tell(struct model *m, const struct liveness_row *row, enum liveness now)
-{
-	const struct device *dev = model_find(m, &row->key);
-	struct device *edit =
-		dev && dev->birth == row->birth ? model_edit(m, &row->key, false) : NULL;
-
-	if (edit)
-		edit->facts.liveness = now;
-}
-
-static void judge(struct model *m, struct liveness_row *v, size_t n)
-{
-	model_lock(m);
-	for (size_t i = 0; i < n; i++) {
-		enum liveness now = liveness_step(&v[i]);
-
-		if (now != v[i].was)
-			tell(m, &v[i], now);
-	}
-	model_publish(m);
-	model_unlock(m);
-}
-
-/* Returns false if there is nothing to watch. */
-static bool look(struct backend *b)
-{
-	struct probes *p = &b->probes;
-
-	collect(b->model, p);
-	for (size_t i = 0; i < p->n; i++)
-		if (!p->rows[i].busy && is_hung(&p->rows[i]))
-			p->rows[i].saw = LIVENESS_LATE;
-	for (size_t at = 0; at < p->n && !is_stopped(p); at += BATCH) {
-		size_t n = p->n - at < BATCH ? p->n - at : BATCH;
-
-		if (ask(b, p->rows + at, n, ASK_MS, NULL) == -ETIMEDOUT)
-			ask_each(b, p->rows + at, n);
-		judge(b->model, p->rows + at, n);
-	}
-	return p->n;
-}
-
-/* Waits for the next period or, if nothing is watched, until that may have changed. False: stop. */
-static bool wait_next(struct probes *p, bool looking)
-{
-	struct timespec until = in_ms(PERIOD_MS);
-	int rc = 0;
-	bool stop;
-
-	pthread_mutex_lock(&p->lock);
-	while (!p->stop && rc != ETIMEDOUT && (looking || !p->kick))
-		rc = looking ? pthread_cond_timedwait(&p->wake, &p->lock, &until)
-			     : pthread_cond_wait(&p->wake, &p->lock);
-	p->kick = false;
-	stop = p->stop;
-	pthread_mutex_unlock(&p->lock);
-	return !stop;
-}
-
-void *liveness_main(void *arg)
-{
-	struct backend *b = arg;
-	unsigned int round = 0;
-	bool looking = false;
-
-	while (wait_next(&b->probes, looking)) {
-		looking = look(b);
-		looking |= vgpu_watch(b, ++round % VGPU_ROUNDS == 0);
-	}
-	return NULL;
-}
-
-static void kick(struct probes *p, bool stop)
-{
-	pthread_mutex_lock(&p->lock);
-	p->kick = true;
-	p->stop |= stop;
-	pthread_cond_signal(&p->wake);
-	pthread_mutex_unlock(&p->lock);
-}
-
-void liveness_stop(struct backend *b)
-{
-	kick(&b->probes, true);
-}
-
-static void changed(void *ctx, const struct change *changes, size_t n)
-{
-	for (size_t i = 0; i < n; i++)
-		if (changes[i].action != ACTION_REMOVE &&
-		    changes[i].bits & (CH_CLAIM | CH_NUMVFS | CH_FACT(driver))) {
-			kick(ctx, false);
-			return;
-		}
-}
-
-void liveness_open(struct backend *b)
-{
-	struct probes *p = &b->probes;
-
-	pthread_mutex_init(&p->lock, NULL);
-	cond_init(&p->wake);
-	p->kick = true; /* a former process may have left claims */
-}
-
-void liveness_hear(struct backend *b)
-{
-	model_observe(b->model, &(struct observer){ changed, &b->probes });
-}
-
-void liveness_free(struct backend *b)
-{
-	free(b->probes.rows);
-	pthread_cond_destroy(&b->probes.wake);
-	pthread_mutex_destroy(&b->probes.lock);
-}
+const struct ask_row ask_liveness = { "pulse", "whether the devices answer", .deadline_ms = 500,
+				      .batch = 256, .each_ms = 500, .period_ms = 2000,
+				      .thread = ASKER_WATCH, .which = which_watched,
+				      .apply = apply_liveness, .after = forget };

@@ -4,37 +4,28 @@
 #ifndef PCIDEVFS_BACKEND_LIVENESS_H
 #define PCIDEVFS_BACKEND_LIVENESS_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/ask.h"
 #include "pcidevfs/facts.h"
 #include "pcidevfs/key.h"
-#include "pcidevfs/step.h"
 
-struct backend;
-struct out;
-struct sysfs;
-
-/* A function that is watched. */
+/* A function that is watched, and is or was bad. */
 struct liveness_row {
 	struct key key;
 	uint64_t birth;
 	enum liveness was, saw; /* what the model has, and what this round saw */
-	bool busy;	     /* an operation may be resetting it */
-	enum liveness last;     /* the last bad result */
-	uint8_t bad, good; /* consecutive rounds with that result */
-	uint8_t need;	   /* good rounds that make it good again */
-	struct helper_id hung;
+	enum liveness last;	/* the last bad result */
+	uint8_t bad, good;	/* consecutive rounds with that result */
+	uint8_t need;		/* good rounds that make it good again */
+	bool watched;		/* in this round */
 };
 
-struct probes {
-	pthread_mutex_t lock;
-	pthread_cond_t wake;
-	bool kick, stop; /* lock; kick: the set of watched devices may have changed */
-	struct liveness_row *rows;
-	size_t n;
+struct liveness_rows {
+	struct liveness_row *v;
+	size_t n, cap;
 };
 
 /* Pure: returns what to report after this round, and updates the counts in row. Two bad rounds in a
@@ -43,18 +34,7 @@ struct probes {
  * minutes. */
 enum liveness liveness_step(struct liveness_row *row);
 
-/* In a helper: words has ids (key.h) separated by blanks, and is overwritten; '!' before an id
- * allows to wake the device. Appends a letter for each: 'a' it answers, 'f' all bits of the answer
- * are set, '-' unknown, for example because it is not a PCI function. Returns 0 or -EINVAL. */
-int liveness_scan(const struct sysfs *s, char *words, struct out *ret);
-
-void liveness_open(struct backend *b);
-/* Call it once nothing can fail any more, because the model keeps its observers, and before the
- * model notifies them. */
-void liveness_hear(struct backend *b);
-void liveness_free(struct backend *b);
-/* The thread; arg is the backend. Ends after liveness_stop(), when the helpers have answered. */
-void *liveness_main(void *arg);
-void liveness_stop(struct backend *b);
+/* A PCI function tells "a": it answers, "f": all bits of the answer are set, "-": unknown. */
+ask_tell liveness_tell;
 
 #endif

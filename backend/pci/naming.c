@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend/internal.h"
 #include "pcidevfs/device.h"
@@ -13,6 +14,7 @@
 
 struct named {
 	uint64_t ids; /* class and ids, which the names depend on, as one number */
+	char manufacturer[OWN_WORD], product[OWN_WORD]; /* likewise */
 	bool known;
 	struct names names;
 };
@@ -34,12 +36,23 @@ static int by_ids(const void *left, const void *right)
 {
 	const struct named *a = left, *b = right;
 
-	return a->ids < b->ids ? -1 : a->ids > b->ids;
+	if (a->ids != b->ids)
+		return a->ids < b->ids ? -1 : 1;
+	return strcmp(a->manufacturer, b->manufacturer) ?: strcmp(a->product, b->product);
+}
+
+static struct named named(const struct key *dev, const struct facts *f)
+{
+	struct named row = { .ids = name_ids(dev, f) };
+
+	STR_COPY(row.manufacturer, f->manufacturer);
+	STR_COPY(row.product, f->product);
+	return row;
 }
 
 static struct named *find(const struct naming *nm, const struct key *dev, const struct facts *f)
 {
-	const struct named wanted = { .ids = name_ids(dev, f) };
+	const struct named wanted = named(dev, f);
 
 	return has_names(dev) && nm->n ? bsearch(&wanted, nm->v, nm->n, sizeof(*nm->v), by_ids)
 					    : NULL;
@@ -47,15 +60,16 @@ static struct named *find(const struct naming *nm, const struct key *dev, const 
 
 void naming_add(struct naming *nm, const struct key *dev, const struct facts *f)
 {
+	const struct named row = named(dev, f);
 	struct named *rows;
 
-	if (!has_names(dev) || (nm->n && nm->v[nm->n - 1].ids == name_ids(dev, f)))
+	if (!has_names(dev) || (nm->n && !by_ids(&nm->v[nm->n - 1], &row)))
 		return;
 	rows = more_rows(nm->v, nm->n, &nm->cap, sizeof(*rows));
 	if (!rows)
 		return;
 	nm->v = rows;
-	rows[nm->n++] = (struct named){ .ids = name_ids(dev, f) };
+	rows[nm->n++] = row;
 }
 
 static void sort(struct naming *nm)
@@ -94,13 +108,17 @@ static size_t ask_model(struct model *m, const struct naming *nm)
 
 static struct facts facts_of(const struct named *at)
 {
-	return (struct facts){ .vendor = (uint16_t)(at->ids >> 16),
-			       .device = (uint16_t)at->ids,
-			       .class_code = (uint32_t)(at->ids >> 32) & 0xffffff };
+	struct facts f = { .vendor = (uint16_t)(at->ids >> 16),
+			   .device = (uint16_t)at->ids,
+			   .class_code = (uint32_t)(at->ids >> 32) & 0xffffff };
+
+	STR_COPY(f.manufacturer, at->manufacturer);
+	STR_COPY(f.product, at->product);
+	return f;
 }
 
 /* Returns how many functions are still unknown. */
-static size_t names_usb(struct naming *nm)
+static size_t names_usb(struct backend *b, struct naming *nm)
 {
 	size_t unknown = 0;
 
@@ -109,7 +127,7 @@ static size_t names_usb(struct naming *nm)
 		struct facts f = facts_of(at);
 
 		if (!at->known && at->ids >> BUS_AT == BUS_USB) {
-			usb_names(NULL, &f, &at->names);
+			atomic_store(&b->usb_names_missing, !usb_names(NULL, &f, &at->names));
 			at->known = true;
 		}
 		unknown += !at->known;
@@ -119,7 +137,7 @@ static size_t names_usb(struct naming *nm)
 
 static void ask_database(struct backend *b, struct naming *nm)
 {
-	if (!names_usb(nm) || names_open(NULL, &nm->db))
+	if (!names_usb(b, nm) || names_open(NULL, &nm->db))
 		return;
 	atomic_store(&b->names_missing, !names_known(nm->db));
 	for (size_t i = 0; i < nm->n; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The names of many functions at once. Each pair of ids is looked up once, in the model first, and
- * in pci.ids only if the model does not have it. Call all without the model's lock unless noted. */
+/* The names of many devices at once. Each pair of ids is looked up once, in the model first, and
+ * in pci.ids or usb.ids only if the model does not have it. Call all without the model's lock unless noted. */
 #ifndef PCIDEVFS_NAMING_H
 #define PCIDEVFS_NAMING_H
 
@@ -21,7 +21,7 @@ struct naming {
 /* nm must be zeroed before the first call. Without memory the function keeps its names. */
 void naming_add(struct naming *nm, const struct key *dev, const struct facts *f);
 
-/* Call it once, after the last naming_add(). Notes in b whether pci.ids is missing. */
+/* Call it once, after the last naming_add(). Notes in b whether pci.ids or usb.ids is missing. */
 void naming_look(struct backend *b, struct naming *nm);
 
 /* NULL if the names are unknown. The model may be locked. */

@@ -4,19 +4,25 @@
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
+#include <net/if.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/bus.h"
 #include "backend/called.h"
 #include "backend/gpu/world.h"
+#include "backend/internal.h"
 #include "backend/known.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/sysfs.h"
+#include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
+#include "reserved.h"
+#include "host_serial.h"
 #include "variant.h"
 
 /* An index above 16 bits is invalid: SR-IOV counts VFs in 16 bits. */
@@ -30,7 +36,7 @@ static int virtfn_index(const char *name)
 }
 
 /* A function that is being observed. */
-struct look {
+struct pci_look {
 	struct sysfs at; /* with a sysfs root at the device's directory */
 	struct facts *f;
 	char cdev[16]; /* "vfio0" below dev/vfio/devices if the kernel has cdevs; "" none */
@@ -50,7 +56,7 @@ static void quote(char *text)
 }
 
 /* held: the text found in place of a valid value. */
-static void note_garbled(struct look *l, const char *name, const char *verb, char *held)
+static void note_garbled(struct pci_look *l, const char *name, const char *verb, char *held)
 {
 	const int most = 24;
 
@@ -62,7 +68,7 @@ static void note_garbled(struct look *l, const char *name, const char *verb, cha
 }
 
 /* A vanished file is not an error: the function or its driver may be going. */
-static void note_unread(struct look *l, const char *name, int rc)
+static void note_unread(struct pci_look *l, const char *name, int rc)
 {
 	if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
 		l->rc = rc;
@@ -72,7 +78,7 @@ static void note_unread(struct look *l, const char *name, int rc)
 }
 
 /* Returns -errno and leaves *ret alone if the file is absent or its value invalid. */
-static int number(struct look *l, const char *name, int64_t min, int64_t max, int64_t *ret)
+static int number(struct pci_look *l, const char *name, int64_t min, int64_t max, int64_t *ret)
 {
 	char text[64];
 	int rc = sysfs_read(&l->at, ROOT_SYS, text, sizeof(text), "%s", name);
@@ -88,7 +94,7 @@ static int number(struct look *l, const char *name, int64_t min, int64_t max, in
 	return rc;
 }
 
-static bool flag(struct look *l, const char *name)
+static bool flag(struct pci_look *l, const char *name)
 {
 	int64_t n = 0;
 
@@ -96,7 +102,7 @@ static bool flag(struct look *l, const char *name)
 	return n;
 }
 
-static int link_name(struct look *l, const char *name, char *buf, size_t size)
+static int link_name(struct pci_look *l, const char *name, char *buf, size_t size)
 {
 	int rc = sysfs_link(&l->at, ROOT_SYS, buf, size, "%s", name);
 
@@ -106,7 +112,7 @@ static int link_name(struct look *l, const char *name, char *buf, size_t size)
 }
 
 /* Reads an attribute that every function has on every kernel. */
-static uint32_t always(struct look *l, const char *name, int64_t max)
+static uint32_t always(struct pci_look *l, const char *name, int64_t max)
 {
 	int64_t n = 0;
 
@@ -115,7 +121,7 @@ static uint32_t always(struct look *l, const char *name, int64_t max)
 	return (uint32_t)n;
 }
 
-static void read_ids(struct look *l, struct known *known, uint64_t inode)
+static void read_ids(struct pci_look *l, struct known *known, uint64_t inode)
 {
 	struct facts *f = l->f;
 	struct pci_ids ids;
@@ -135,7 +141,7 @@ static void read_ids(struct look *l, struct known *known, uint64_t inode)
 }
 
 /* A function's directory is there before its files are. */
-static void keep_ids(const struct look *l, struct known *known, uint64_t inode)
+static void keep_ids(const struct pci_look *l, struct known *known, uint64_t inode)
 {
 	const struct facts *f = l->f;
 	const struct pci_ids ids = { f->vendor, f->device, f->subvendor, f->subdevice,
@@ -145,7 +151,7 @@ static void keep_ids(const struct look *l, struct known *known, uint64_t inode)
 		known_add_ids(known, inode, &ids);
 }
 
-static uint16_t id(struct look *l, const char *name, int64_t max)
+static uint16_t id(struct pci_look *l, const char *name, int64_t max)
 {
 	int64_t n = 0;
 
@@ -153,25 +159,25 @@ static uint16_t id(struct look *l, const char *name, int64_t max)
 	return (uint16_t)n;
 }
 
-static void read_subvendor(struct look *l)
+static void read_subvendor(struct pci_look *l)
 {
 	if (!l->has_ids)
 		l->f->subvendor = id(l, "subsystem_vendor", UINT16_MAX);
 }
 
-static void read_subdevice(struct look *l)
+static void read_subdevice(struct pci_look *l)
 {
 	if (!l->has_ids)
 		l->f->subdevice = id(l, "subsystem_device", UINT16_MAX);
 }
 
-static void read_revision(struct look *l)
+static void read_revision(struct pci_look *l)
 {
 	if (!l->has_ids)
 		l->f->revision = (uint8_t)id(l, "revision", UINT8_MAX);
 }
 
-static void read_numa(struct look *l)
+static void read_numa(struct pci_look *l)
 {
 	int64_t n = -1;
 
@@ -179,13 +185,13 @@ static void read_numa(struct look *l)
 	l->f->numa_node = (int32_t)n;
 }
 
-static void read_boot_vga(struct look *l)
+static void read_boot_vga(struct pci_look *l)
 {
 	l->f->boot_vga = flag(l, "boot_vga");
 }
 
 /* A PF that does not tell how many VFs it can have is still a PF. */
-static void read_total_vfs(struct look *l)
+static void read_total_vfs(struct pci_look *l)
 {
 	int64_t n = 0;
 
@@ -193,28 +199,28 @@ static void read_total_vfs(struct look *l)
 	l->f->total_vfs = (int32_t)n;
 }
 
-static void read_autoprobe(struct look *l)
+static void read_autoprobe(struct pci_look *l)
 {
 	l->f->autoprobe = flag(l, "sriov_drivers_autoprobe");
 }
 
-static void read_reset(struct look *l)
+static void read_reset(struct pci_look *l)
 {
 	l->f->has_reset = true;
 }
 
-static void read_types(struct look *l)
+static void read_types(struct pci_look *l)
 {
 	l->mdev_types = true;
 }
 
-static void read_driver(struct look *l)
+static void read_driver(struct pci_look *l)
 {
 	if (link_name(l, "driver", l->f->driver, sizeof(l->f->driver)))
 		l->f->driver[0] = '\0';
 }
 
-static void read_physfn(struct look *l)
+static void read_physfn(struct pci_look *l)
 {
 	char name[NAME_MAX + 1];
 
@@ -224,21 +230,22 @@ static void read_physfn(struct look *l)
 		note_garbled(l, "physfn", "leads to", name);
 }
 
-static void read_group(struct look *l)
+static void read_group(struct pci_look *l)
 {
 	char name[NAME_MAX + 1];
 	uint64_t n;
 
 	if (link_name(l, "iommu_group", name, sizeof(name)))
 		return;
-	if (!parse_u64(name, INT32_MAX, &n))
-		l->f->iommu_group = (int32_t)n;
-	else
+	if (parse_u64(name, INT32_MAX, &n)) {
 		note_garbled(l, "iommu_group", "leads to", name);
+		return;
+	}
+	l->f->iommu_group = (int32_t)n;
 }
 
 /* Kernels without cdevs have vfio-dev/ too, so the node decides. */
-static void read_cdev(struct look *l)
+static void read_cdev(struct pci_look *l)
 {
 	_closedir_ DIR *dir = sysfs_dir(&l->at, ROOT_SYS, "vfio-dev");
 	const struct dirent *e;
@@ -249,11 +256,21 @@ static void read_cdev(struct look *l)
 			STR_COPY(l->cdev, e->d_name);
 }
 
+static void read_nvme(struct pci_look *l)
+{
+	host_serial_nvme(&l->at, l->f->host_serial);
+}
+
+static void read_net(struct pci_look *l)
+{
+	host_serial_net(&l->at, l->f->host_serial);
+}
+
 /* Optional attributes are read only if the directory lists them: a failing open costs as much as
  * one that succeeds, and most functions have few of these. */
 static const struct {
 	const char *name;
-	void (*read)(struct look *l);
+	void (*read)(struct pci_look *l);
 } entries[] = {
 	{ "subsystem_vendor", read_subvendor },
 	{ "subsystem_device", read_subdevice },
@@ -267,6 +284,8 @@ static const struct {
 	{ "physfn", read_physfn },
 	{ "iommu_group", read_group },
 	{ "vfio-dev", read_cdev },
+	{ "nvme", read_nvme },
+	{ "net", read_net },
 	{ MDEV_TYPES, read_types },
 };
 
@@ -277,7 +296,7 @@ static void note_mdev(struct facts *f, const char *uuid)
 		STR_COPY(f->mdev, uuid);
 }
 
-static void read_entry(struct look *l, const char *name)
+static void read_entry(struct pci_look *l, const char *name)
 {
 	struct key mdev;
 
@@ -292,38 +311,6 @@ static void read_entry(struct look *l, const char *name)
 	l->rc = called_look(&l->called, &l->at, name) ?: l->rc;
 }
 
-/* Appends one part of a device path, without bus numbers. False if there is no room. */
-static bool add_hop(char *ret, size_t size, const char *part)
-{
-	size_t at = strlen(ret), n = strlen(part);
-	struct key key;
-	int len;
-
-	if (!strncmp(part, "pci", 3))
-		/* A second root, as VMD has, has the place of its bridge: its domain is just a
-		 * counter. */
-		len = at ? 0 : snprintf(ret, size, "%s", part + 3);
-	else if (key_make(BUS_PCI, part, &key) && at && n >= 4)
-		len = snprintf(ret + at, size - at, "/%s", part + n - 4); /* dd.f */
-	else
-		len = 0;
-	return len >= 0 && at + (size_t)len < size;
-}
-
-void pci_path(const char *target, char *ret, size_t size)
-{
-	char copy[1024], *save = NULL;
-
-	ret[0] = '\0';
-	if (!str_copy(copy, sizeof(copy), target))
-		return;
-	for (char *part = strtok_r(copy, "/", &save); part; part = strtok_r(NULL, "/", &save))
-		if (!add_hop(ret, size, part)) {
-			ret[0] = '\0';
-			return;
-		}
-}
-
 /* A VF gets the path of its PF, which does not move. -ENOENT: it is gone. */
 static int read_path(const struct sysfs *s, const struct key *dev, struct facts *f)
 {
@@ -336,6 +323,7 @@ static int read_path(const struct sysfs *s, const struct key *dev, struct facts 
 		return -errno;
 	target[n] = '\0';
 	pci_path(target, f->path, sizeof(f->path));
+	pci_behind(target, &f->behind);
 	return 0;
 }
 
@@ -352,7 +340,7 @@ void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NO
 }
 
 /* The group's node exists whichever member made it. */
-static void find_nodes(struct look *l)
+static void find_nodes(struct pci_look *l)
 {
 	struct facts *f = l->f;
 	bool group = f->iommu_group >= 0 &&
@@ -372,6 +360,16 @@ enum use pci_use(const struct facts *f)
 										     : USE_NONE;
 }
 
+bool pci_is_down(const struct sysfs *s, const struct key *dev, const char *netdev)
+{
+	int64_t flags;
+
+	return netdev[0] &&
+	       !sysfs_number(s, ROOT_SYS, 0, UINT32_MAX, &flags, PCI_DEVICES "/%s/net/%s/flags",
+			     dev->name, netdev) &&
+	       !(flags & IFF_UP);
+}
+
 static bool gone(int code)
 {
 	return code == ENOENT || code == ENODEV || code == ENOTDIR;
@@ -382,24 +380,30 @@ int pci_observe(const struct sysfs *s, struct known *known, const struct key *de
 {
 	struct facts f = facts_none;
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
-	struct look look = { .at = *s, .f = &f };
+	struct pci_look look = { .at = *s, .f = &f };
 	const struct dirent *e;
-	struct stat st = { 0 };
+	struct stat st;
 	int rc;
 
 	if (!dir)
 		return gone(errno) ? -ENODEV : -errno;
 	look.at.fd[ROOT_SYS] = dirfd(dir);
-	if (known && fstat(dirfd(dir), &st))
+	if (fstat(dirfd(dir), &st))
 		return -ENODEV;
+	f.inode = st.st_ino;
 	read_ids(&look, known, st.st_ino);
 	while ((e = readdir(dir)))
 		read_entry(&look, e->d_name);
 	if (look.rc)
 		return look.rc;
 	f.use = pci_use(&f);
+	if (f.use != USE_HOST || f.parent.bus) /* a VF is known by its PF */
+		f.host_serial[0] = '\0';
 	called_tell(&look.called, &f);
+	f.netdev_down = f.total_vfs > 0 && pci_is_down(s, dev, look.called.netdev.first);
 	find_nodes(&look);
+	if (f.boot_vga && framebuffer_find(s, dev->name, f.framebuffer))
+		return -ENOMEM;
 	rc = read_path(s, dev, &f);
 	for (const struct backend_ops *const *b = backends; *b; b++)
 		if ((*b)->observe)
@@ -440,3 +444,23 @@ int pci_vfs(const struct sysfs *s, const struct key *pf,
 	}
 	return 0;
 }
+
+static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
+		       struct vgpu_types **ret_types)
+{
+	int rc = pci_observe(&b->sys, b->known, dev, ret, ret_types);
+
+	if (rc)
+		return rc;
+	variant_choose(b->variants, ret, ret->vfio_driver);
+	ret->vfio_ready = sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/%s", ret->vfio_driver);
+	return 0;
+}
+
+const struct bus_ops pci_bus = {
+	.devices = PCI_DEVICES,
+	.subsystem = "pci",
+	.observe = observe_pci,
+	.heard = uevent_function,
+	.early = pci_early,
+};

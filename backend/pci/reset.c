@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "backend/internal.h"
+#include "backend/steps.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"

@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "backend/program.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"

@@ -341,7 +341,7 @@ static int numvfs_foresee(const struct device *pf, int32_t index, struct device 
 	if (index >= pf->facts.total_vfs)
 		return fail(err, ERANGE, "virtfn%d asked, %s has at most %d VFs", index,
 			    pf->key.name, pf->facts.total_vfs);
-	ret->caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP;
+	ret->caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP | (pf->caps & CAP_NIC);
 	ret->kind = KIND_VF;
 	if (pf->facts.own_vfs && pf->caps & CAP_ENABLE) {
 		ret->caps |= CAP_VGPU | CAP_ENABLE | CAP_TYPES;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "backend/program.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -38,6 +39,27 @@ static int write_number(struct backend *b, struct step *step, unsigned int n, un
 	return step_write(b, path, text, ms, step);
 }
 
+/* bnxt_en (which reports success) and bnx2x (EINVAL) make no VFs while the PF's interface is down. It
+ * is not set up here: that is the administrator's, and comes at boot when the network is configured. */
+static int refuse_down(struct backend *b, const struct step *step, unsigned int n,
+		       const char *driver, struct err *err)
+{
+	const struct device *dev;
+	char netdev[CALLED_NAME] = "";
+
+	model_lock(b->model);
+	dev = model_find(b->model, &step->dev);
+	STR_COPY(netdev, dev ? dev->facts.netdev : "");
+	model_unlock(b->model);
+	netdev[strcspn(netdev, " ")] = '\0';
+	if (!pci_is_down(&b->sys, &step->dev, netdev))
+		return 0;
+	return fail(err, EAGAIN,
+		    "%s makes none of the %u VFs of %s while its interface %s is down; set that up "
+		    "first: ip link set %s up",
+		    driver, n, step->dev.name, netdev, netdev);
+}
+
 /* Turns the kernel's errno into the cause, as far as it can be found. */
 static int explain(struct backend *b, const struct step *step, unsigned int n, int rc,
 		   unsigned int ms, struct err *err)
@@ -67,8 +89,23 @@ static int explain(struct backend *b, const struct step *step, unsigned int n, i
 			"there is no room for %u VFs of %s: %s; turn on SR-IOV in the firmware or boot with "
 			"pci=realloc",
 			n, name, strerror(-rc));
-	return fail(err, EIO, "sriov_numvfs %u of %s was refused by %s: %s; dmesg may say why", n,
-		    name, driver, strerror(-rc));
+	if (n && (rc == -EINVAL || rc == -ENETDOWN))
+		r = refuse_down(b, step, n, driver, err);
+	return r ? r
+		 : fail(err, EIO, "sriov_numvfs %u of %s was refused by %s: %s; dmesg may say why",
+			n, name, driver, strerror(-rc));
+}
+
+/* Some cards report success and show fewer. */
+static int refuse_fewer(struct backend *b, const struct step *step, unsigned int n,
+			unsigned int has, struct err *err)
+{
+	int rc = has ? 0 : refuse_down(b, step, n, "its driver", err);
+
+	return rc ? rc
+		  : fail(err, EIO,
+			 "%u VFs of %s were requested, and %u appeared; dmesg may say why", n,
+			 step->dev.name, has);
 }
 
 /* Any write removes the existing VFs. */
@@ -99,10 +136,8 @@ static int write_checked(struct backend *b, struct step *step, unsigned int had,
 		return rc;
 	if (!rc)
 		rc = sriov_count(b, &step->dev, &has, err);
-	if (!rc && has != n) /* Some cards report success and show fewer. */
-		rc = fail(err, EIO, "%u VFs of %s were requested, and %u appeared; dmesg may say "
-				    "why",
-			  n, step->dev.name, has);
+	if (!rc && has != n)
+		rc = refuse_fewer(b, step, n, has, err);
 	if (rc)
 		write_number(b, step, 0, ms);
 	return rc;
@@ -305,8 +340,8 @@ static int make_again(struct backend *b, struct step *step, unsigned int had, un
 
 	read_want(b->model, &step->dev, &pf);
 	/* Of a GPU's VFs only their own driver can make vGPUs. */
-	off = step->verb != &sriov_manage && any_stored(&pf) &&
-	      (pf.autoprobe_off || (had != n && reads_on(b, &step->dev)));
+	off = step->verb != &sriov_manage &&
+	      (pf.autoprobe_off || (any_stored(&pf) && had != n && reads_on(b, &step->dev)));
 	if (off)
 		rc = set_autoprobe(b, step, "0", ms, err);
 	rc = rc ? rc : set_number(b, step, n, ms, err);
@@ -333,6 +368,15 @@ static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct
 	if (!rc && had && had != n) /* the kernel would wait for a holder without end */
 		rc = step_refuse_undo(backend, step, numvfs_refuse, err);
 	return rc ? rc : make_again(backend, step, had, n, ms, err);
+}
+
+static int autoprobe_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
+{
+	(void)ms;
+	(void)err;
+	if (step->value[0] == '0')
+		remember(((struct backend *)backend)->model, &step->dev, true);
+	return 0;
 }
 
 static int autoprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -377,5 +421,6 @@ const struct verb sriov_set_autoprobe = { .of = "sriov", .name = "sriov_drivers_
 					  .deadline_ms = NUMVFS_MS,
 					  .records = true,
 					  .lanes = true,
+					  .learn = autoprobe_learn,
 					  .run = autoprobe_run,
 					  .undo = autoprobe_undo };

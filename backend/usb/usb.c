@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "backend/bus.h"
+#include "backend/called.h"
 #include "backend/internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/pci.h"
@@ -175,6 +176,20 @@ static void read_serial(const struct sysfs *s, const char *name, struct facts *f
 	snprintf(f->usb_serial, sizeof(f->usb_serial), "%.*s", (int)sizeof(f->usb_serial) - 1, text);
 }
 
+/* Many fill them up with blanks, and some say nothing but those. */
+static void read_word(const struct sysfs *s, const char *name, const char *attr,
+		      char ret[static OWN_WORD])
+{
+	char text[STRING_MAX];
+	int n = sysfs_read(s, ROOT_SYS, text, sizeof(text), USB_DEVICES "/%s/%s", name, attr);
+
+	while (n > 0 && text[n - 1] == ' ')
+		n--;
+	text[n > 0 ? n : 0] = '\0';
+	snprintf(ret, OWN_WORD, "%s", text + strspn(text, " "));
+	str_clean(ret);
+}
+
 static uint16_t read_number(const struct sysfs *s, const char *dir, const char *name)
 {
 	int64_t n = 0;
@@ -223,7 +238,7 @@ void usb_path(const char *target, const char *root_speed, char *ret, size_t size
 		snprintf(pci, sizeof(pci), "%.*s", (int)strcspn(up, "/"), up);
 	snprintf(text, sizeof(text), "%s/%s/%s", pci, speed_class(root_speed),
 		 ports ? ports + 1 : "root");
-	/* Behind the controller's no dot: of a PCI function the one before its number is the last. */
+	/* No dot behind the controller's: the one before a PCI function's number is the last. */
 	for (char *dot = text + strlen(pci); (dot = strchr(dot, '.'));)
 		*dot = '-';
 	if (!str_copy(ret, size, text))
@@ -281,6 +296,34 @@ static void read_use(const struct sysfs *s, const char *name, struct facts *f)
 	print_interfaces(v, n, f->interfaces);
 }
 
+/* The names of disks and network interfaces; what is on the ports of a hub has its own. */
+static int read_called(const struct sysfs *s, const char *name, struct facts *f)
+{
+	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, USB_DEVICES "/%s", name);
+	struct called called = { 0 };
+	struct sysfs at = *s;
+	const struct dirent *e;
+	struct key port;
+	int rc = 0;
+
+	if (!dir)
+		return errno == EMFILE || errno == ENFILE || errno == ENOMEM ? -errno : 0;
+	at.fd[ROOT_SYS] = dirfd(dir);
+	while (!rc && (e = readdir(dir)))
+		if (!key_make(BUS_USB, e->d_name, &port))
+			rc = called_look(&called, &at, e->d_name);
+	called_tell(&called, f);
+	return rc;
+}
+
+static void read_authorized(const struct sysfs *s, const char *name, struct facts *f)
+{
+	int64_t authorized = 1;
+
+	sysfs_number(s, ROOT_SYS, 0, 1, &authorized, USB_DEVICES "/%s/authorized", name);
+	f->unauthorized = !authorized;
+}
+
 static int observe(const struct backend *b, const struct key *dev, struct facts *ret,
 		   struct vgpu_types **ret_types)
 {
@@ -288,8 +331,10 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	const struct sysfs *s = &b->sys;
 	const char *name = dev->name;
 	struct facts f = facts_none;
-	int rc = read_ids(s, name, &f);
+	int rc;
 
+	f.inode = sysfs_inode(s, USB_DEVICES "/%s", name);
+	rc = read_ids(s, name, &f);
 	*ret_types = NULL;
 	if (rc)
 		return rc;
@@ -300,17 +345,24 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 		f.speed[0] = '\0';
 	sanitize(f.speed);
 	read_serial(s, name, &f);
+	read_word(s, name, "manufacturer", f.manufacturer);
+	read_word(s, name, "product", f.product);
 	read_place(s, name, &f);
 	read_use(s, name, &f);
+	read_authorized(s, name, &f);
 	read_nodes(s, &f);
+	rc = read_called(s, name, &f);
+	if (rc)
+		return rc;
 	f.caps |= CAP_IDS | CAP_USB | (strchr(name, '-') ? CAP_PORT : 0);
 	if (f.class_code >> 16 == USB_CLASS_HUB) {
 		f.kind = KIND_HUB;
 		f.use = USE_HOST;
 	}
 	/* device_del() of the kernel takes these away before the strings and the place: if they
-	 * are still there, all of it was read. */
-	if (!f.garbled[0] && !sysfs_exists(s, ROOT_SYS, USB_DEVICES "/%s/idVendor", name))
+	 * are still there, all of it was read, and of one device if another has not come. */
+	if ((!f.garbled[0] && !sysfs_exists(s, ROOT_SYS, USB_DEVICES "/%s/idVendor", name)) ||
+	    sysfs_inode(s, USB_DEVICES "/%s", name) != f.inode)
 		return -ENODEV;
 	*ret = f;
 	return 0;
@@ -324,7 +376,8 @@ static bool heard(const struct uevent *ev, struct key *ret)
 
 	if (!slash)
 		return false;
-	if (strchr(slash, ':')) { /* a root hub's is 1-0:1.0 below usb1; but a hub has none to claim */
+	/* A root hub's is 1-0:1.0 below usb1; but a hub has none to claim. */
+	if (strchr(slash, ':')) {
 		size_t n = strcspn(slash + 1, ":");
 
 		if (n >= sizeof(name))

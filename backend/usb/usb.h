@@ -42,10 +42,11 @@ bool usb_is_host(const char *driver);
  * "0000:00/14.0/hs/1-3". "" if it does not fit. Pure. */
 void usb_path(const char *target, const char *root_speed, char *ret, size_t size);
 
-/* From the distribution's usb.ids; path NULL: from where it usually is. */
-void usb_names(const char *path, const struct facts *f, struct names *ret);
+/* From the distribution's usb.ids, else the device's own words; path NULL: from where it usually is.
+ * False: it cannot be read. */
+bool usb_names(const char *path, const struct facts *f, struct names *ret);
 
-/* Sets the owner of a claimed device's node: claim_ops.give_nodes. */
+/* Sets the owner of a claimed device's node, or gives it back: claim_ops.give_nodes. */
 int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err);
 /* claim_ops.keep_nodes: udev sets owners anew at each event of a device. */
 void usb_keep_nodes(struct backend *b, const struct key *dev);

@@ -45,13 +45,25 @@ static int refuse_controller(struct model *m, const struct device *dev, struct e
 		       : 0;
 }
 
+/* A guest could not use it either. */
+static int refuse_unauthorized(const struct device *dev, struct err *err)
+{
+	return dev->facts.unauthorized
+		       ? fail(err, EPERM,
+			      "the host has not authorized %s; run usbguard allow-device, or write 1 to "
+			      "its authorized in sysfs",
+			      dev->key.name)
+		       : 0;
+}
+
 static int refuse_claim(struct model *m, const struct device *dev, const struct request *request,
 			struct err *err)
 {
 	const char *claim = dev->intent.claim, *who = request->value;
 	int rc = refuse_doubt("", dev, err);
 
-	rc = rc ? rc : refuse_needed(dev, request->force, err);
+	rc = rc ? rc : refuse_unauthorized(dev, err);
+	rc = rc ? rc : refuse_needed_claim(m, dev, request, err);
 	rc = rc ? rc : refuse_controller(m, dev, err);
 	if (!rc && !request->restores && strcmp(dev->intended, who))
 		rc = refuse_coming("", dev, err);
@@ -186,6 +198,7 @@ static int prepare(struct model *m, const struct request *request, struct err *e
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	if (!request->value[0])
 		return 0;
+	note_forced(m, dev, request);
 	if (!w->former_known)
 		w->former[0] = '\0';
 	for (text = dev->facts.interfaces; usb_interface_next(&text, &u);) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Names of USB devices: class words as Harvester has them, vendors and products from usb.ids. */
+/* Names of USB devices: class words as Harvester has them, vendors and products from usb.ids, and
+ * where that has none the device's own words. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -55,9 +56,6 @@ static void copy_name(const char *from, char to[static LINE])
 {
 	from += strspn(from, " ");
 	snprintf(to, LINE, "%.*s", (int)strcspn(from, "\r\n"), from);
-	for (; *to; to++)
-		if ((unsigned char)*to < ' ' || *to == 0x7f)
-			*to = '?';
 }
 
 /* Lines "vvvv  VENDOR", and below each "<tab>dddd  PRODUCT". */
@@ -81,7 +79,16 @@ static void look_up(FILE *ids, const struct facts *f, char vendor[static LINE],
 	}
 }
 
-void usb_names(const char *path, const struct facts *f, struct names *ret)
+/* own: what the device says of itself. */
+static void else_own(char name[static LINE], const char *own, const char *kind, uint16_t id)
+{
+	if (!name[0] && own[0])
+		snprintf(name, LINE, "%s", own);
+	else if (!name[0])
+		snprintf(name, LINE, "%s %04x", kind, id);
+}
+
+bool usb_names(const char *path, const struct facts *f, struct names *ret)
 {
 	char class[32], vendor[LINE] = "", product[LINE] = "", text[3 * LINE];
 	FILE *ids = open_ids(path);
@@ -90,15 +97,15 @@ void usb_names(const char *path, const struct facts *f, struct names *ret)
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (words[i].class == f->class_code >> 16)
 			STR_COPY(class, words[i].word);
-	if (ids)
+	if (ids) {
 		look_up(ids, f, vendor, product);
-	if (ids)
 		fclose(ids);
-	if (!vendor[0])
-		snprintf(vendor, sizeof(vendor), "Vendor %04x", f->vendor);
-	if (!product[0])
-		snprintf(product, sizeof(product), "Device %04x", f->device);
+	}
+	else_own(vendor, f->manufacturer, "Vendor", f->vendor);
+	else_own(product, f->product, "Device", f->device);
 	snprintf(text, sizeof(text), "%s: %s %s", class, vendor, product);
 	STR_FIT(ret->description, text);
+	str_clean(ret->description);
 	snprintf(ret->resource, sizeof(ret->resource), "kubevirt.io/usb-%04x-%04x", f->vendor, f->device);
+	return ids;
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -40,7 +41,7 @@ bool usb_node_was_given(const struct intent *w)
 }
 
 /* What the model knows. */
-struct known {
+struct usb_known {
 	char node[NODES_TEXT];
 	struct intent intent;
 	bool busy;
@@ -49,13 +50,13 @@ struct known {
 #define DEV_DIR "/dev/"
 
 /* Below the root of nodes. */
-static const char *path_of(const struct known *known)
+static const char *path_of(const struct usb_known *known)
 {
 	return known->node + strlen(DEV_DIR);
 }
 
 /* False: it has no node. */
-static bool look_up(struct backend *b, const struct key *key, struct known *ret)
+static bool look_up(struct backend *b, const struct key *key, struct usb_known *ret)
 {
 	const struct device *dev;
 	bool there;
@@ -136,11 +137,18 @@ static bool is_owner(const struct stat *st, struct node_owner owner)
 	return st->st_uid == owner.uid && st->st_gid == owner.gid;
 }
 
+/* Does it belong to a user that we give nodes to? */
+static bool is_given(const struct backend *b, const struct usb_known *known, const struct stat *st)
+{
+	return is_owner(st, b->roots.usb_owner) ||
+	       (known->intent.owned && is_owner(st, owner_for(b, TO_CLAIM, &known->intent)));
+}
+
 /* step: records who had it; NULL: nobody asks. */
 static int give(struct backend *b, const struct key *dev, const char *to, struct step *step,
 		struct err *err)
 {
-	struct known known = { 0 };
+	struct usb_known known = { 0 };
 	struct node_owner owner;
 	struct stat st = { 0 };
 	_close_ int fd = look_up(b, dev, &known) ? open_node(b, dev, path_of(&known), &st, err)
@@ -180,7 +188,7 @@ static int give_in_turn(struct backend *b, const struct key *dev, const char *to
 /* Notes the node's owner before it is given away, if none is noted; is_back: anew, since the node
  * is back with its owner. The users to whom we give nodes are not noted: after a crash one of them
  * may still have it. Returns whether an owner was noted. */
-static bool remember(struct backend *b, const struct key *key, const struct known *known,
+static bool remember(struct backend *b, const struct key *key, const struct usb_known *known,
 		     bool is_back)
 {
 	_close_ int fd = -1;
@@ -192,8 +200,7 @@ static bool remember(struct backend *b, const struct key *key, const struct know
 	if (!is_back && former_get(known->intent.former, FORMER_OWNER, text, sizeof(text)))
 		return false;
 	fd = open_node(b, key, path_of(known), &st, NULL);
-	if (fd < 0 || is_owner(&st, b->roots.usb_owner) ||
-	    (known->intent.owned && is_owner(&st, owner_for(b, TO_CLAIM, &known->intent))))
+	if (fd < 0 || is_given(b, known, &st))
 		return false;
 	snprintf(text, sizeof(text), "%u:%u", st.st_uid, st.st_gid);
 	model_lock(b->model);
@@ -205,15 +212,34 @@ static bool remember(struct backend *b, const struct key *key, const struct know
 	return news;
 }
 
+/* A claim that could not be restored leaves the device to the host. A user that got the node from a
+ * former process loses it; an owner that others have set since stays. */
+static int take_back(struct backend *b, const struct key *dev, const struct usb_known *known,
+		     struct err *err)
+{
+	char text[FORMER_TEXT];
+	_close_ int fd = -1;
+	struct stat st;
+
+	if (known->busy || !former_get(known->intent.former, FORMER_OWNER, text, sizeof(text)))
+		return 0;
+	fd = open_node(b, dev, path_of(known), &st, NULL);
+	return fd >= 0 && is_given(b, known, &st) ? give(b, dev, USB_NODE_BACK, NULL, err) : 0;
+}
+
 int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
 {
-	struct known known;
+	struct usb_known known;
+	bool there;
 	int rc = 0;
 
 	pthread_mutex_lock(&b->owning);
-	if (look_up(b, dev, &known) && known.intent.claim[0]) {
+	there = look_up(b, dev, &known);
+	if (there && known.intent.claim[0]) {
 		remember(b, dev, &known, false);
 		rc = give(b, dev, usb_node_goes_to(&known.intent, known.node), NULL, err);
+	} else if (there) {
+		rc = take_back(b, dev, &known, err);
 	}
 	pthread_mutex_unlock(&b->owning);
 	return rc;
@@ -223,7 +249,7 @@ int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
  * it to its QEMU. While restore cannot take the device for its pod, the host has it. */
 void usb_keep_nodes(struct backend *b, const struct key *dev)
 {
-	struct known known;
+	struct usb_known known;
 
 	pthread_mutex_lock(&b->owning);
 	if (look_up(b, dev, &known) && !known.busy && known.intent.claim[0] &&
@@ -234,7 +260,7 @@ void usb_keep_nodes(struct backend *b, const struct key *dev)
 
 static int own_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	struct known known;
+	struct usb_known known;
 	bool is_back;
 
 	(void)ms;
@@ -243,7 +269,8 @@ static int own_learn(void *backend, struct step *step, unsigned int ms, struct e
 		return 0;
 	is_back = known.intent.claim[0] &&
 		  !strcmp(usb_node_goes_to(&known.intent, known.node), USB_NODE_BACK);
-	return remember(backend, &step->dev, &known, is_back);
+	remember(backend, &step->dev, &known, is_back);
+	return 0;
 }
 
 static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)

@@ -9,6 +9,7 @@
 
 #include "backend/bus.h"
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "backend/use.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -193,7 +194,7 @@ static int probe_undo(void *backend, struct step *step, unsigned int ms, struct 
 static int refuse_unbind(struct model *m, const struct step *step, struct err *err)
 {
 	const struct device *dev = model_find(m, &step->dev);
-	int rc = dev ? refuse_needed(dev, step->force, err) : 0;
+	int rc = dev ? refuse_needed(dev, step->force || is_forced(m, dev), err) : 0;
 
 	return dev && !rc ? refuse_open(dev, err) : rc;
 }

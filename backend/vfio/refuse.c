@@ -39,12 +39,29 @@ static int refuse_unknown(const struct question *q, struct err *err)
 	return refuse_doubt(relation(q->asked, q->member, buf), q->member, err);
 }
 
+/* Says so of the group: the kernel does not tell which member needs that memory. */
+static int refuse_reserved(const struct question *q, struct err *err)
+{
+	if (q->member->facts.reserved == RESERVED_ODD)
+		return fail(err, EOPNOTSUPP,
+			    "whether the firmware reserves memory for IOMMU group %d of %s cannot "
+			    "be determined: its reserved_regions makes no sense",
+			    q->asked->facts.iommu_group, q->asked->key.name);
+	if (q->member->facts.reserved != RESERVED_SOME)
+		return 0;
+	return fail(err, EOPNOTSUPP,
+		    "the firmware reserves memory for IOMMU group %d of %s (RMRR or IVMD), so the "
+		    "kernel gives it to no guest; in the firmware, turn off shared memory for its "
+		    "slot or pre-boot DMA protection",
+		    q->asked->facts.iommu_group, q->asked->key.name);
+}
+
 static int refuse_critical(const struct question *q, struct err *err)
 {
 	const struct device *asked = q->asked, *member = q->member;
-	int rc = refuse_needed(member, q->request->force, err);
+	int rc = refuse_needed_claim(q->m, member, q->request, err);
 
-	if (!rc || asked == member)
+	if (!rc || asked == member || (q->request->restores && member->intent.forced[0]))
 		return rc;
 	return fail(err, EPERM,
 		    "%s shares IOMMU group %d with %s, which the host needs: %s; the group stays "
@@ -139,6 +156,18 @@ static int refuse_vf(const struct question *q, struct err *err)
 		relation(q->asked, member, buf), member->key.name, pf->key.name, pf->facts.driver);
 }
 
+/* The device goes away when its controller, the member, is claimed. */
+static int refuse_carried(const struct question *q, const char *what, const struct device *dev,
+			  const char *claim, struct err *err)
+{
+	char buf[128];
+
+	return fail(err, EBUSY,
+		    "%s%s carries %s%s, which is claimed by %s; write none to its claim first",
+		    relation(q->asked, q->member, buf), q->member->key.name, what, dev->key.name,
+		    claim);
+}
+
 static int refuse_usb(const struct question *q, struct err *err)
 {
 	const struct device *usb[GROUP_USB];
@@ -156,11 +185,26 @@ static int refuse_usb(const struct question *q, struct err *err)
 				    relation(q->asked, q->member, buf), q->member->key.name,
 				    usb[i]->key.name);
 		if (claim[0])
-			return fail(err, EBUSY,
-				    "%s%s carries USB device %s, which is claimed by %s; write none "
-				    "to its claim first",
-				    relation(q->asked, q->member, buf), q->member->key.name,
-				    usb[i]->key.name, claim);
+			return refuse_carried(q, "USB device ", usb[i], claim, err);
+	}
+	return 0;
+}
+
+/* A controller is claimed without what is behind it. VFs have nothing there, and large groups. */
+static int refuse_vmd(const struct question *q, struct err *err)
+{
+	const struct device *behind[CLAIM_MEMBERS];
+	size_t n = device_is_vf(q->member)
+			   ? 0
+			   : model_group(q->m, q->member->facts.iommu_group, behind, CLAIM_MEMBERS);
+	char claim[CLAIM_NAME];
+
+	for (size_t i = 0; i < n && i < CLAIM_MEMBERS; i++) {
+		if (!key_eq(&behind[i]->facts.behind, &q->member->key))
+			continue;
+		device_claim(behind[i], claim);
+		if (claim[0])
+			return refuse_carried(q, "", behind[i], claim, err);
 	}
 	return 0;
 }
@@ -184,6 +228,18 @@ static int refuse_no_group(const struct question *q, struct err *err)
 		    q->asked->key.name);
 }
 
+/* Its driver makes their domain, so that they go with it: none can be claimed by itself. */
+static int refuse_is_behind(const struct question *q, struct err *err)
+{
+	const struct key *vmd = &q->asked->facts.behind;
+
+	if (!vmd->bus)
+		return 0;
+	return fail(err, EOPNOTSUPP,
+		    "%s is behind VMD %s; turn VMD off in the firmware, or claim that controller",
+		    q->asked->key.name, vmd->name);
+}
+
 static int refuse_large(const struct question *q, struct err *err)
 {
 	return fail(err, EOPNOTSUPP,
@@ -200,8 +256,8 @@ static int refuse_busy(const struct question *q, struct err *err)
 
 /* In the order of reporting: reasons that waiting does not remove come first. */
 static int (*const refusals[])(const struct question *q, struct err *err) = {
-	refuse_unknown,	 refuse_critical, refuse_vf,   refuse_intended,
-	refuse_claimed, refuse_pf,	  refuse_usb, refuse_held,
+	refuse_unknown,	 refuse_reserved, refuse_critical, refuse_vf,	refuse_intended,
+	refuse_claimed, refuse_pf,	  refuse_usb,	   refuse_vmd,	refuse_held,
 };
 
 /* The result does not depend on which member is asked about; only the sentence does. */
@@ -212,6 +268,8 @@ static void find_obstacle(struct question q, const struct vfio_group *g, struct 
 		ret->refuse = refuse_no_iommu;
 	else if (refuse_no_group(&q, NULL))
 		ret->refuse = refuse_no_group;
+	else if (refuse_is_behind(&q, NULL))
+		ret->refuse = refuse_is_behind;
 	for (size_t r = 0; r < ARRAY_SIZE(refusals) && !ret->refuse; r++)
 		for (size_t i = 0; i < g->n && !ret->refuse; i++) {
 			q.member = g->members[i];

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "backend/claim.h"
-#include "backend/internal.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -232,11 +231,20 @@ static int release_member(const struct device *dev, bool force, struct plan *pla
 	former_get(dev->intent.former, FORMER_OVERRIDE, override, sizeof(override));
 	if (vfio_bound(dev))
 		rc = plan_step(plan, &vfio_unbind, &dev->key, dev->facts.driver, err);
+	for (const struct backend_ops *const *ops = backends; *ops && !rc; ops++)
+		rc = (*ops)->give_back ? (*ops)->give_back(dev, force, plan, err) : 0;
 	if (!rc)
 		rc = plan_step(plan, &vfio_override, &dev->key, override, err);
 	if (!rc && (vfio_bound(dev) || !dev->facts.driver[0]))
 		rc = give_back(dev, force, plan, err);
 	return rc;
+}
+
+/* A card that is in the place of the claimed one, from restore, which has found that out: its driver
+ * may have met it before --early. */
+static bool gets_back(const struct device *dev, const struct request *request)
+{
+	return request->restores && dev->intent.former_known && key_eq(&dev->key, &request->dev);
 }
 
 static int plan_release(const struct device *dev, const struct request *request,
@@ -255,7 +263,7 @@ static int plan_release(const struct device *dev, const struct request *request,
 	for (size_t i = 0; !rc && i < g->n; i++)
 		rc = refuse_given(g->members[i], err);
 	for (size_t i = 0; !rc && i < g->n; i++)
-		if (is_ours(g->members[i]))
+		if (is_ours(g->members[i]) || gets_back(g->members[i], request))
 			rc = release_member(g->members[i], request->force, plan, err);
 	return rc;
 }
@@ -298,6 +306,8 @@ static void remember(struct device *dev)
 	w->former[0] = '\0';
 	former_set(w->former, FORMER_DRIVER, host_driver ? dev->facts.driver : "");
 	former_set(w->former, FORMER_OVERRIDE, "");
+	if (!dev->facts.serial && dev->facts.host_serial[0])
+		former_set(w->former, FORMER_SERIAL, dev->facts.host_serial);
 	w->former_known = host_driver || !(vfio_bound(dev) || device_is_vf(dev));
 }
 
@@ -318,6 +328,7 @@ static int claim_prepare(struct model *m, const struct request *request, struct 
 		if (!edit)
 			return fail(err, ENODEV, "%s is gone", g.members[i]->key.name);
 		remember(edit);
+		note_forced(m, edit, request);
 	}
 	return 0;
 }

@@ -9,6 +9,7 @@
 
 #include "backend/bus.h"
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -17,7 +18,7 @@
 #include "vfio.h"
 
 /* Owners of a function's nodes. */
-struct owners {
+struct node_owners {
 	struct node_owner group, cdev;
 };
 
@@ -67,7 +68,7 @@ static int find_nodes(struct backend *b, const struct key *dev, struct nodes *re
 }
 
 /* devtmpfs: nothing here waits for a device. */
-static int own_nodes(struct backend *b, const struct key *dev, const struct owners *own,
+static int own_nodes(struct backend *b, const struct key *dev, const struct node_owners *own,
 		     struct err *err)
 {
 	struct nodes n;
@@ -104,7 +105,8 @@ static int find_members(struct model *m, const struct key *asked, bool in_op,
  * come after the plan. Returns 0; -ENODATA (without a sentence): in an operation, nobody was given
  * the nodes. */
 static int find_recipients(struct backend *b, const struct key *asked, bool in_op,
-			   struct key **ret, size_t *ret_n, struct owners *ret_own, struct err *err)
+			   struct key **ret, size_t *ret_n, struct node_owners *ret_own,
+			   struct err *err)
 {
 	struct node_owner own;
 	struct vfio_group g;
@@ -123,19 +125,19 @@ static int find_recipients(struct backend *b, const struct key *asked, bool in_o
 		keys[i] = g.members[i]->key;
 	model_unlock(b->model);
 	if (rc || !keys)
-		return rc ? rc : fail(err, ENOMEM, "no memory for the nodes of %s", asked->name);
+		return rc ? rc : fail_nomem(err);
 	*ret = keys;
 	*ret_n = g.n;
-	*ret_own = (struct owners){ own, own };
+	*ret_own = (struct node_owners){ own, own };
 	return 0;
 }
 
 /* own NULL: the requested owner. */
-static int give(struct backend *b, const struct key *asked, bool in_op, const struct owners *own,
-		struct err *err)
+static int give(struct backend *b, const struct key *asked, bool in_op,
+		const struct node_owners *own, struct err *err)
 {
 	_free_ struct key *keys = NULL;
-	struct owners requested;
+	struct node_owners requested;
 	size_t n = 0;
 	int rc;
 
@@ -205,17 +207,17 @@ static int own_run(void *backend, struct step *step, unsigned int ms, struct err
 }
 
 /* Unreadable text means root. */
-static struct owners parse_owners(const char *text)
+static struct node_owners parse_owners(const char *text)
 {
-	struct owners o;
+	struct node_owners o;
 	int n = sscanf(text, "%u:%u %u:%u", &o.group.uid, &o.group.gid, &o.cdev.uid, &o.cdev.gid);
 
-	return n == 4 ? o : (struct owners){ 0 };
+	return n == 4 ? o : (struct node_owners){ 0 };
 }
 
 static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
 {
-	const struct owners former = parse_owners(step->former);
+	const struct node_owners former = parse_owners(step->former);
 
 	(void)ms;
 	return give(backend, &step->dev, true, strcmp(step->former, STAYS) ? &former : NULL, err);

@@ -10,6 +10,7 @@
 
 #include "backend/bus.h"
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -125,24 +126,19 @@ static int read_override(struct backend *b, const char *name, unsigned int ms, s
 }
 
 /* Records the override that a release must restore. Our own, after a crash or on an adopted device,
- * does not count. True: it was not known before. */
-static bool remember_override(struct model *m, const struct step *step)
+ * does not count. */
+static void remember_override(struct model *m, const struct step *step)
 {
 	char known[DRIVER_NAME];
 	struct device *dev;
-	bool other;
 
 	model_lock(m);
 	dev = model_edit(m, &step->dev, false);
-	former_get(dev ? dev->intent.former : "", FORMER_OVERRIDE, known, sizeof(known));
-	other = dev && !dev->intent.claim[0] && !driver_is_vfio(step->former) &&
-		strcmp(known, step->former);
 	STR_COPY(known, step->former);
-	if (other)
+	if (dev && !dev->intent.claim[0] && !driver_is_vfio(step->former))
 		former_set(dev->intent.former, FORMER_OVERRIDE, known);
 	model_publish(m);
 	model_unlock(m);
-	return other;
 }
 
 static int override_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -157,7 +153,9 @@ static int override_learn(void *backend, struct step *step, unsigned int ms, str
 	if (rc)
 		return explain(b, step, rc, NULL, ms, err);
 	step->recorded = true;
-	return driver_is_vfio(step->value) && remember_override(b->model, step);
+	if (driver_is_vfio(step->value))
+		remember_override(b->model, step);
+	return 0;
 }
 
 static int override_run(void *backend, struct step *step, unsigned int ms, struct err *err)
@@ -181,7 +179,7 @@ static int override_undo(void *backend, struct step *step, unsigned int ms, stru
 /* An unbind ends only when the holder closes the device. */
 static int tell_holder(struct backend *b, const struct step *step, unsigned int ms, struct err *err)
 {
-	bool known = !guard_run(b, GUARD_HOLDERS, &step->dev, 1);
+	bool known = !ask_now(b, ASK_HOLDERS, &step->dev, 1, 0, NULL);
 	struct err held = { 0 };
 	const struct device *dev;
 

@@ -72,14 +72,16 @@ int allocated_to_store(const struct subject *s, const char *text, struct request
 	return 0;
 }
 
-/* Clearing allocated_to while the pod still has the device would let the next pod meet it there. */
+/* An owner who clears it while the pod still has the device would let the next pod meet it there;
+ * one who writes it would give the device to a pod in everybody's eyes. */
 int allocated_to_reaches(const struct subject *s, const struct request *request, struct err *err)
 {
-	if (request->value[0] || !s->dev->intent.allocated[0])
+	const char *has = s->dev->intent.allocated;
+
+	if (!strcmp(request->value, has))
 		return 0;
-	return fail(
-		err, EACCES,
-		"allocated_to: %s is allocated to %s; to end that needs the group pcidevfs or "
-		"CAP_DAC_OVERRIDE",
-		s->dev->key.name, s->dev->intent.allocated);
+	return fail(err, EACCES,
+		    "allocated_to: %s is allocated to %s; to change that needs the group pcidevfs or "
+		    "CAP_DAC_OVERRIDE",
+		    s->dev->key.name, has[0] ? has : "nobody");
 }

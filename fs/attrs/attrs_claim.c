@@ -18,6 +18,14 @@ static void claim_show(const struct subject *s, struct out *o)
 	out_line(o, claim);
 }
 
+static void former_driver_show(const struct subject *s, struct out *o)
+{
+	char driver[DRIVER_NAME];
+
+	device_former_driver(s->dev, driver);
+	out_line(o, driver);
+}
+
 #define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/- "
 
 /* A name that the rule allows; claims/ has a directory of that name. */
@@ -90,10 +98,16 @@ static const struct attr rows[] = {
 	{ KEY_RO("resource_override", 62, resource_override_show), .bits = CH_OVERRIDE,
 	  .caps = CAP_CLAIM,
 	  .help = "the name that was written to resource_name, or none" },
+	{ KEY_RO("former_driver", 88, former_driver_show), .bits = CH_FORMER, .caps = CAP_PCI | CAP_CLAIM,
+	  .help = "the driver from which its claim took it, and to which a release gives it back; "
+		  "none where it had none or that is not known" },
 	{ KEY_RW("pooled", 24, pooled_show, pooled_store), .bits = CH_POOLED, .caps = CAP_CLAIM,
 	  .reaches = pooled_reaches,
 	  .help = "1: it shares its computed resource name with equal devices; 0: it has one "
-		  "of its own, such as nvidia.com/0000_08_00_4" },
+		  "of its own, made of its address at that moment, for example "
+		  "nvidia.com/0000_08_00_4. That name is stored and goes where the device goes. No "
+		  "two devices have one: if another one, here or stored, has it, .2 (.3 ...) is "
+		  "added" },
 	{ KEY_RW("claim", 11, claim_show, claim_store), .bits = CH_CLAIM, .flags = ATTR_GROUP,
 	  .caps = CAP_CLAIM,
 	  .help = "who holds it for passthrough, none when free; the whole IOMMU group goes "

@@ -42,7 +42,7 @@ static void host_critical_show(const struct subject *s, struct out *o)
 
 static void claimable_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%s\n", s->dev->refused_code ? s->dev->refused : "yes");
+	out_line_for_all(o, s->dev->refused_code ? s->dev->refused : "yes");
 }
 
 void out_room(const struct subject *s, size_t fact, struct out *o)
@@ -93,27 +93,30 @@ static const struct attr rows[] = {
 	{ RW("plan", 20, plan_show, plan_store), .bits = CH_PLAN,
 	  .flags = ATTR_SLOW | ATTR_SNAPSHOT | ATTR_ASIDE,
 	  .help = "write what you would, such as: claim alice; read the steps, or the refusal; "
-		  "none forgets it. Nothing is done" },
+		  "none forgets it. Nothing is done. The write succeeds also if the plan is a "
+		  "refusal: then it reads error ERRNO FILE: SENTENCE" },
 	{ KEY_RO("host_critical", 21, host_critical_show), .bits = CH_CRITICAL,
 	  .help = "why the host itself needs it, or none" },
 	{ KEY_RO("claimable", 33, claimable_show), .bits = CH_CLAIMABLE,
 	  .help = "yes, or the sentence with which a claim by somebody new would be refused "
-		  "now: the host, its IOMMU group, who has it. Whether it could be kept stands in health" },
+		  "now: the host, its IOMMU group, who has it. Whether the claim could be stored on disk is in health" },
 	{ ROW("holders", 22, 0440), .show = holders_show, .bits = CH_HOLDERS,
 	  .flags = ATTR_SLOW | ATTR_SNAPSHOT,
 	  .refresh = holders_refresh,
-	  .help = "processes that hold it open, for root and the group pcidevfs; a line each: "
+	  .help = "processes that hold it open, for the directory's owner, root and the group pcidevfs; a line each: "
 		  "pid= comm=; unsure stands before a process that may hold it, but whose open "
 		  "files are unknown; or none" },
-	{ RO("log", 23, log_show), .bits = CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
-	  .help = "past writes into this directory, as in the root's log" },
+	{ ROW("log", 23, 0440), .show = log_show, .bits = CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	  .help = "past writes into this directory, as in the root's log, for the directory's owner, root and the "
+		  "group pcidevfs" },
 	{ RO("hostdev.xml", 25, hostdev_show), .bits = CH_CLAIM | CH_MDEV | CH_IDS, .caps = CAP_CLAIM,
 	  .help = "a libvirt hostdev element (managed='no') for the claimed function, for a "
-		  "vGPU on its own driver, or for its mdev, with display and ramfb as the first vGPU "
-		  "of a VM has them; else none. A vGPU type that is set outside the tree shows at "
-		  "the next look at the function" },
+		  "vGPU on its own driver, or for its mdev; else none. For the one mdev vGPU that is "
+		  "the VM's console, add display='on' ramfb='on' to the element (docs/VGPU.md). A vGPU "
+		  "type that is set outside the tree shows at the next look at the function" },
 	{ RO("qemu", 26, qemu_show), .bits = CH_CLAIM | CH_MDEV | CH_IDS, .caps = CAP_CLAIM,
-	  .help = "how QEMU takes it, likewise: its arguments, or none" },
+	  .help = "how QEMU takes it, likewise: its arguments, or none. The console is "
+		  "-device vfio-pci-nohotplug with ,display=on,ramfb=on behind the rest" },
 	{ RW("reset", 28, reset_show, reset_store), .bits = CH_CLAIM, .caps = CAP_CLAIM | CAP_RESET,
 	  .help = "reading says what to write: 1, or the claimant's name if the function is "
 		  "claimed; the kernel then resets it. Refused while the host needs it, it has "

@@ -82,12 +82,13 @@ static const struct attr rows[] = {
 	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu (a VF of a GPU, which can be a vGPU), "
 		  "mdev, usb, hub (of USB) or bridge; fixed by what the device is" },
 	{ KEY_RO("description", 9, description_show), .bits = CH_DESCRIPTION, .flags = ATTR_CONST,
-	  .help = "class: vendor product, from pci.ids or usb.ids" },
+	  .help = "class: vendor product, from pci.ids or usb.ids; a USB device that is in none is called by its own "
+		  "words, other than printable characters read ?" },
 	{ KEY_RO("netdev", 34, netdev_show), .bits = CH_FACT(netdev),
 	  .help = "its network interface, such as enp2s0f1, or none. If it has 3, the first and how "
 		  "many more: enp2s0 +2. It follows a rename" },
 	{ KEY_RO("disk", 35, disk_show), .bits = CH_FACT(disk),
-	  .help = "its disk, such as nvme0n1, likewise" },
+	  .help = "its disk, such as nvme0n1, likewise. A USB controller is called by what is on its ports" },
 	{ KEY_RO("drm", 36, drm_show), .bits = CH_FACT(drm),
 	  .help = "its graphics card below /dev/dri, such as card0, likewise" },
 };

@@ -38,13 +38,13 @@ static void readme_show(const struct subject *s, struct out *o)
 		"                                             what that would do, without doing it\n"
 		"Several at once, all or nothing: ctl takes lines ADDRESS/FILE VALUE, then commit.\n"
 		"What was asked is kept over reboots: intents shows it; journalctl -u pcidevfsd has what\n"
-		"was changed and refused since then. chown USER claim plan ctl pooled resource_name, in\n"
-		"each directory of its iommu_group, lets USER claim it.\n"
+		"was changed and refused since then. chown USER claim plan ctl, and profile enabled of a\n"
+		"vGPU, in its directory and in each of its iommu_group, lets USER claim it.\n"
 		"\n"
 		"state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
 		"inventory is everything in one read, events the last changes, events_pipe the same as\n"
-		"they come (it waits for more; poll with POLLPRI works on all files that change,\n"
-		"but for health, which is to be read again).\n"
+		"they come (it waits for more). poll (POLLPRI) wakes on every file that changes, except\n"
+		"health: read that again.\n"
 		"health says what this machine lacks, metrics.prom is for Prometheus.\n"
 		"`sudo echo x > file` writes as you, not as root: echo x | sudo tee file\n");
 }
@@ -68,9 +68,9 @@ static struct ring *log_ring(const struct tree *t)
 static void last_error_show(const struct subject *s, struct out *o)
 {
 	char text[LAST_ERROR];
+	uid_t uid = record_root_error(s->tree, text);
 
-	record_root_error(s->tree, text);
-	out_printf(o, "%s\n", text[0] ? text : "ok");
+	out_refusal(s, text, uid, o);
 }
 
 static void health_show(const struct subject *s, struct out *o)
@@ -113,14 +113,17 @@ static const struct attr root_rows[] = {
 	{ ROW("events_pipe", 6, 0444), .bits = CH_ANY, .flags = ATTR_STREAM,
 	  .help = "the same as a stream: a line with action=hello, then what comes; waits for more. "
 		  "action=lost: read inventory again" },
-	{ ROW("log", 7, 0444), .bits = CH_LOG, .ring = log_ring,
+	{ ROW("log", 7, 0440), .bits = CH_LOG, .ring = log_ring,
 	  .help = "the last writes and their verdicts: seq= time= id= file= value= pid= uid= comm= "
 		  "result= text=; value=? if the value is not known; file=owner.FILE value=UID:GID:MODE "
 		  "for chown and chmod; comm=pcidevfsd-restore: a stored intent was applied; force=1 if ctl's force was "
 		  "given for it; opener= the user who opened the file and whose rights counted, if "
-		  "not the writer; again= how often: a user's 1st, 10th and 100th equal refusal is "
-		  "logged; skipped= lines dropped beyond that user's share" },
-	{ RO("last_error", 8, last_error_show), .bits = CH_LOG,
+		  "not the writer; loginuid= who had logged in before sudo or su, where the writer "
+		  "belongs to a session (a process of none can set its own); caps=none user 0 "
+		  "without capabilities; again= how often: a user's 1st, 10th and 100th equal refusal, or equal "
+		  "change, is logged (the journal has each change); skipped= lines about no change that were "
+		  "dropped beyond that user's share" },
+	{ RO("last_error", 8, last_error_show), .bits = CH_LOG, .flags = ATTR_HOLDER,
 	  .help = "as in a device directory, for files of the root" },
 	{ RO("health", 9, health_show), .flags = ATTR_SLOW | ATTR_SNAPSHOT,
 	  .help = "what this machine and this mount can and cannot do, a line each" },
@@ -131,7 +134,8 @@ static const struct attr root_rows[] = {
 		  "the answer is read from the same open file (docs/CTL.md)" },
 	{ RO("intents", 12, intents_show), .bits = CH_ANY | CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "what was asked and is kept over reboots, a line each, also for devices that are not there: "
-		  "IDENTITY key=value ... state= device= reason=" },
+		  "ADDRESS state= device=, what was asked, reason= identity=, and what only the daemon "
+		  "needs; by address" },
 };
 const struct attr_table attrs_root = { root_rows, ARRAY_SIZE(root_rows) };
 

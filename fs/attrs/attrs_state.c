@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Files of a device: its state, and the pod that has it. */
+#include <string.h>
 #include <sys/stat.h>
 
 #include "allocated.h"
@@ -24,12 +25,12 @@ static void state_show(const struct subject *s, struct out *o)
 
 static void reason_show(const struct subject *s, struct out *o)
 {
-	out_line(o, s->dev->reason);
+	out_line_for_all(o, s->dev->reason);
 }
 
 static void unsatisfied_show(const struct subject *s, struct out *o)
 {
-	out_line(o, s->dev->unmet);
+	out_line_for_all(o, s->dev->unmet);
 }
 
 /* Claims, names and rights have files that read what is stored. */
@@ -41,7 +42,9 @@ static void asked_show(const struct subject *s, struct out *o)
 	char n[16];
 
 	snprintf(n, sizeof(n), "%d", (int)(in->vfs_wanted ? in->num_vfs : coming));
-	if (in->vfs_wanted || coming)
+	if ((in->vfs_wanted || coming) && s->dev->facts.own_vfs)
+		out_pair(o, "enabled", strcmp(n, "0") ? "1" : "0");
+	else if (in->vfs_wanted || coming)
 		out_pair(o, "sriov_numvfs", n);
 	if (in->profile[0])
 		out_pair(o, "profile", in->profile);
@@ -50,7 +53,7 @@ static void asked_show(const struct subject *s, struct out *o)
 
 static void last_error_show(const struct subject *s, struct out *o)
 {
-	out_line(o, s->dev->last_error[0] ? s->dev->last_error : "ok");
+	out_refusal(s, s->dev->last_error, s->dev->error_uid, o);
 }
 
 /* clang-format off: a row as it is read */
@@ -61,23 +64,24 @@ static const struct attr rows[] = {
 	  .help = "device nodes that a VMM needs now, one a line, or none" },
 	{ KEY_RO("state", 17, state_show), .bits = CH_STATE,
 	  .help = "stuck, busy, unhealthy, allocated, held, claimed, host or free: the first "
-		  "that fits; host also means: cannot be claimed, even if every holder lets go" },
+		  "that fits; host: a driver of the host uses it (a claim takes it away), or it can "
+		  "never be claimed; claimable says which" },
 	{ KEY_RO("reason", 18, reason_show), .bits = CH_REASON,
 	  .help = "the sentence behind state, or none" },
 	{ KEY_RO("unsatisfied", 63, unsatisfied_show), .bits = CH_UNSATISFIED,
 	  .help = "why what is stored of it does not hold now, as in intents, or none" },
 	{ KEY_RO("asked", 64, asked_show), .bits = CH_ASKED,
-	  .help = "sriov_numvfs= and profile= as they were written and are stored, also while the "
-		  "kernel does not have them so, or none" },
-	{ RO("last_error", 19, last_error_show), .bits = CH_ERROR,
+	  .help = "sriov_numvfs= (of a GPU whose driver makes the VFs enabled=) and profile= as "
+		  "stored, also while the kernel does not have them so, or none" },
+	{ RO("last_error", 19, last_error_show), .bits = CH_ERROR, .flags = ATTR_HOLDER,
 	  .help = "why the last write into this directory failed: FILE: SENTENCE; ok when it "
 		  "did not" },
 	{ KEY_RW("allocated_to", 30, allocated_to_show, allocated_to_store), .bits = CH_ALLOCATED,
 	  .caps = CAP_CLAIM, .reaches = allocated_to_reaches,
 	  .help = "which pod has it: none, pending (kubelet was told yes), "
 		  "NAMESPACE/POD/CONTAINER or claim:UID. Written by pcidevfs-plugin. After a "
-		  "restart or a reboot it reads pending, to whom is not known yet, until none "
-		  "or a name is written. To end what a pod has needs the group pcidevfs" },
+		  "restart or a reboot it reads pending until the pod or none is written, since "
+		  "the pod is not known yet. A change needs the group pcidevfs" },
 	{ KEY_RO("allocated_nodes", 31, allocated_nodes_show), .bits = CH_GIVEN, .caps = CAP_CLAIM,
 	  .help = "the text of nodes when this device, or another of its IOMMU group, was last "
 		  "given to a pod, or none. Kept with the claim: after a reboot kubelet gives its "

@@ -35,12 +35,14 @@ static void controller_show(const struct subject *s, struct out *o)
 	out_printf(o, "../../devices/%s", s->dev->facts.parent.name);
 }
 
-/* "1-1.4" is on a port of 1-1, and 1-1 on one of the root hub. */
+/* "1-1.4" is on a port of 1-1, and 1-1 on one of the root hub. A mediated device has a function. */
 static void parent_show(const struct subject *s, struct out *o)
 {
 	const char *name = s->dev->key.name, *dot = strrchr(name, '.');
 
-	if (dot)
+	if (s->dev->key.bus == BUS_MDEV)
+		controller_show(s, o);
+	else if (dot)
 		out_printf(o, "../%.*s", (int)(dot - name), name);
 	else
 		out_printf(o, "../usb%.*s", (int)strcspn(name, "-"), name);
@@ -62,8 +64,8 @@ static const struct attr rows[] = {
 		  "line is ... where there are more than fit" },
 	{ KEY_LINK("controller", 85, controller_show), .bits = CH_PARENT, .caps = CAP_HOSTED,
 	  .help = "the PCI function that it hangs on" },
-	{ LINK("parent", 86, parent_show), .bits = CH_IDENTITY, .caps = CAP_PORT,
-	  .help = "the hub that it is plugged into" },
+	{ LINK("parent", 86, parent_show), .bits = CH_IDENTITY | CH_PARENT, .caps = CAP_PORT,
+	  .help = "the hub that it is plugged into; of a mediated device the function that makes it" },
 };
 /* clang-format on */
 

@@ -29,7 +29,7 @@ static int enable_vgpu(const struct subject *s, bool yes, struct request *ret, s
 
 	if (yes && !name[0])
 		return fail(err, EINVAL,
-			    "enabled: %s was no vGPU yet; write one of its profiles to its profile",
+			    "enabled: %s has never been a vGPU; write a name from profiles to profile",
 			    dev->key.name);
 	STR_COPY(ret->file, "profile");
 	STR_COPY(ret->value, yes ? name : "");
@@ -122,7 +122,7 @@ static void profile_id_show(const struct subject *s, struct out *o)
 
 static void mdev_uuid_show(const struct subject *s, struct out *o)
 {
-	out_line(o, s->dev->facts.mdev);
+	out_line(o, s->dev->key.bus == BUS_MDEV ? s->dev->key.name : s->dev->facts.mdev);
 }
 
 static void mdevctl_show(const struct subject *s, struct out *o)
@@ -176,6 +176,23 @@ static void support_show(const struct subject *s, struct out *o)
 		out_line(o, lists ? "yes" : "no: its VFs list no vGPU types");
 }
 
+enum { UUID_TEXT = 36 };
+
+/* Of a text without quotes: rest, behind its first blank, is not a UUID. */
+static int refuse_unquoted(const char *text, const char *rest, struct err *err)
+{
+	const char *last = strrchr(text, ' ');
+	size_t n = strlen(text);
+	struct key key;
+
+	if (last && key_make(BUS_MDEV, last + 1, &key))
+		n = (size_t)(last - text);
+	return fail(err, EINVAL,
+		    "create: \"%.80s\" is not a UUID; a type that has blanks must be in quotes: "
+		    "\"%.*s\"",
+		    rest, n < PROFILE_NAME ? (int)n : PROFILE_NAME, text);
+}
+
 /* "TYPE" [UUID] */
 static int create_store(const struct subject *s, const char *text, struct request *ret,
 			struct err *err)
@@ -194,6 +211,9 @@ static int create_store(const struct subject *s, const char *text, struct reques
 	end += strspn(end, " ");
 	if (!*end)
 		key_random_uuid(uuid);
+	if (!key_make(BUS_MDEV, *end ? end : uuid, &ret->dev) && !from &&
+	    strlen(end) != UUID_TEXT)
+		return refuse_unquoted(text, end, err);
 	if (!key_make(BUS_MDEV, *end ? end : uuid, &ret->dev))
 		return fail(err, EINVAL,
 			    "create: \"%.80s\" is not a UUID of 32 hexadecimal digits in lower case "
@@ -227,14 +247,15 @@ static const struct attr rows[] = {
 	{ RW("create", 59, create_show, create_store), .bits = CH_PROFILES, .flags = ATTR_ALIAS,
 	  .caps = CAP_CREATE,
 	  .help = "makes a mediated device: \"TYPE\", one of its profiles, and a UUID if it must be a "
-		  "certain one. It appears in mdevs, claimed by admin; none in its profile ends it" },
+		  "certain one. It appears in mdevs, claimed by admin; none in its profile ends it. "
+		  "log has the line with the UUID that it got" },
 	{ RO("profiles", 52, profiles_show), .bits = CH_PROFILES, .caps = CAP_TYPES,
 	  .help = "a line for each vGPU type that the card is known to have: name, id, how many are "
 		  "available now, max, framebuffer_mib, and the reason why none is available" },
 	{ KEY_RO("profiles_available", 61, available_show), .bits = CH_PROFILES, .caps = CAP_VGPU,
 	  .help = "a line for each of the profiles that it can have now: name and id" },
 	{ KEY_RO("profile_id", 53, profile_id_show), .bits = CH_FACT(profile_id), .caps = CAP_VGPU,
-	  .help = "the id of that type as the kernel has it now; none: it is no vGPU" },
+	  .help = "the id of that type as the kernel has it now; none: it is not a vGPU" },
 	{ RW("vgpu_params", 55, params_show, params_store), .bits = CH_FACT(vgpu_params),
 	  .caps = CAP_VGPU,
 	  .help = "parameters of the vGPU for its VMM, such as frame_rate_limiter=0; kept with the "

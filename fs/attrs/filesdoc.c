@@ -60,8 +60,8 @@ void tree_print_files(FILE *to)
 		"POLLPRI when it changes; a *constant* one stays as it is for as long as the device is there.\n"
 		"stat reports the true size of both, and of a *sized* one once it is open; 4096 until then. As in sysfs it\n"
 		"also reports 4096 for a file that somebody has open for writing, and for text made by asking the kernel.\n"
-		"One that *grows* does so to 512 KiB, and then drops its older half at the end of a line, as a log that is\n"
-		"rotated: tail -f follows it, and who has it open reads on from where he was.\n");
+		"A file that *grows* is cut to its newer half at 512 KiB, between two lines, as a log that is rotated:\n"
+		"tail -f follows it, and whoever has it open reads on from there.\n");
 	for (enum obj_kind k = 0; k < OBJ_KINDS; k++) {
 		const struct entries *e = obj_type(k)->entries;
 		const struct attr *row;

@@ -128,7 +128,9 @@ int pooled_reaches(const struct subject *s, const struct request *request, struc
 {
 	struct device next = *s->dev;
 
-	next.intent.single = !strcmp(request->value, "0");
+	if (!strcmp(request->value, "0"))
+		return 0; /* no other device has its own name */
+	next.intent.single = false;
 	return refuse_pool(s, &next, "pooled", err);
 }
 
@@ -147,32 +149,7 @@ static const char *mdev_of(const struct subject *s)
 	return s->dev->facts.mdevs == 1 ? s->dev->facts.mdev : NULL;
 }
 
-/* Made by a GPU: it has a picture. Others' mediated devices, as serial ports, have none. */
-static bool has_display(const struct subject *s)
-{
-	const struct device *gpu;
-	bool has;
-
-	if (s->dev->key.bus != BUS_MDEV)
-		return s->dev->caps & CAP_GPU;
-	model_lock(s->tree->conf.model);
-	gpu = model_find(s->tree->conf.model, &s->dev->facts.parent);
-	has = gpu && gpu->caps & CAP_GPU;
-	model_unlock(s->tree->conf.model);
-	return has;
-}
-
-/*
- * KubeVirt gives display and ramfb to the first mediated vGPU of a VM alone, QEMU has one ramfb, and
- * libvirt wants <graphics> for a display. Which one of a VM this is, nobody knows here. Most VMs
- * have one, and without a display nobody sees it boot; so it is the first, and the comment says
- * what to do with the others.
- */
-#define FIRST_VGPU                                                                                 \
-	"  <!-- display and ramfb are for the first vGPU of a domain with graphics; remove both "   \
-	"from any other -->\n"
-
-/* A claimed USB device, by the numbers of the moment. */
+/* A claimed USB device that is there. */
 static bool whole_usb(const struct subject *s)
 {
 	const struct device *dev = s->dev;
@@ -194,16 +171,25 @@ static void usb_hostdev(const struct facts *f, struct out *o)
 		   f->vendor, f->device, f->busnum, f->devnum);
 }
 
-/* managed='no': the claim has bound it already and stays after the VM. */
+/* By its port, "1.2" of 3-1.2, where QEMU takes it again after it was plugged in anew. */
+static void usb_qemu(const struct device *dev, struct out *o)
+{
+	const char *dash = strchr(dev->key.name, '-');
+
+	out_printf(o, "-device usb-host,hostbus=%u,hostport=%s\n", dev->facts.busnum,
+		   dash ? dash + 1 : "");
+}
+
+/* managed='no': the claim has bound it already and stays after the VM. libvirt knows
+ * domains of 32 bits, and hands them to QEMU's host=, which does not. */
 void hostdev_show(const struct subject *s, struct out *o)
 {
 	const char *mdev = mdev_of(s);
-	bool display = mdev && has_display(s);
 	struct pci_addr a;
 
 	if (whole_usb(s))
 		usb_hostdev(&s->dev->facts, o);
-	else if (whole_address(s, &a))
+	else if (whole_address(s, &a) && a.domain <= 0xffff)
 		out_printf(
 			o,
 			"<hostdev mode='subsystem' type='pci' managed='no'>\n"
@@ -215,37 +201,33 @@ void hostdev_show(const struct subject *s, struct out *o)
 			a.domain, a.bus, a.dev, a.fn);
 	else if (mdev)
 		out_printf(o,
-			   "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'%s>\n"
-			   "%s"
+			   "<hostdev mode='subsystem' type='mdev' managed='no' model='vfio-pci'>\n"
 			   "  <source>\n"
 			   "    <address uuid='%s'/>\n"
 			   "  </source>\n"
 			   "</hostdev>\n",
-			   display ? " display='on' ramfb='on'" : "", display ? FIRST_VGPU : "", mdev);
+			   mdev);
 	else
 		out_printf(o, "none\n");
 }
 
-/* QEMU's host= takes domains of 16 bits; those behind Intel VMD are longer. Only its device without
- * hot-plug has ramfb. */
+/* QEMU's host= takes domains of 16 bits; those behind Intel VMD are longer. Without a display, here
+ * and above: only one vGPU of a VM can be its console, and which one nobody knows here. */
 void qemu_show(const struct subject *s, struct out *o)
 {
 	const char *mdev = mdev_of(s);
-	bool display = mdev && has_display(s);
 	struct pci_addr a;
 	bool whole = whole_address(s, &a);
 
 	if (whole_usb(s))
-		out_printf(o, "-device usb-host,hostbus=%u,hostaddr=%u\n", s->dev->facts.busnum,
-			   s->dev->facts.devnum);
+		usb_qemu(s->dev, o);
 	else if (whole && a.domain <= 0xffff)
 		out_printf(o, "-device vfio-pci,host=%s\n", s->dev->key.name);
 	else if (whole)
 		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/%s\n",
 			   s->dev->key.name);
 	else if (mdev)
-		out_printf(o, "-device vfio-pci%s,sysfsdev=/sys/bus/mdev/devices/%s%s\n",
-			   display ? "-nohotplug" : "", mdev, display ? ",display=on,ramfb=on" : "");
+		out_printf(o, "-device vfio-pci,sysfsdev=/sys/bus/mdev/devices/%s\n", mdev);
 	else
 		out_printf(o, "none\n");
 }

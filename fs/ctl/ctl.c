@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
  * The order of what is written to ctl. Each open file has a queue of writes; the first is carried
- * out, line by line. What a kill interrupts goes on where the store says: when its write is sent
- * again, or ahead of the next one.
+ * out, line by line. What a kill interrupts goes on behind its last command that has ended, when
+ * its write is sent again.
  */
 #define FUSE_USE_VERSION 312
 #include "ctl.h"
@@ -20,53 +20,80 @@
 #include "fs/request.h"
 
 /* The first refusal is the cause of those that follow. */
-static void ctl_break(struct ctl_state *next, const struct err *err)
+static void ctl_break(struct ctl *ctl, const struct err *err)
 {
 	const char *text = err->text;
 
-	if (next->broken)
+	if (ctl->broken)
 		return;
-	next->broken = err->code;
-	str_copy(next->why, sizeof(next->why), text + (strncmp(text, "ctl: ", 5) ? 0 : 5));
+	ctl->broken = err->code;
+	str_copy(ctl->why, sizeof(ctl->why), text + (strncmp(text, "ctl: ", 5) ? 0 : 5));
 }
 
-/* With the lock held. Its text gets into the store, unless a former process put it there. */
+/* With the lock held. Goes on with the write that a former process began, or begins another one. A
+ * kill may come between any two stores. */
+static void begin(struct ctl_job *job)
+{
+	struct ctl *ctl = job->ctl;
+	struct ctl_kept *k = ctl->kept;
+
+	if (k->writer == job->unique && k->done <= job->size) {
+		ctl->broken = k->gathered && !k->done ? ECONNRESET : 0;
+		ctl->torn &= !k->done;
+		return;
+	}
+	k->gathered |= ctl->broken != 0;
+	k->writer = k->done = k->begun = 0;
+	k->verdict = 0;
+	k->told = ring_head(job->tree->log) + 1;
+	atomic_signal_fence(memory_order_seq_cst);
+	k->writer = job->unique;
+}
+
+/* With the lock held. Takes its text, but for what a former process has carried out of it. */
 static void take(struct ctl_job *job)
 {
-	struct ctl_state *next;
+	struct ctl *ctl = job->ctl;
+	struct ctl_files *c = job->tree->ctl;
+	struct ctl_kept *k = ctl->kept;
 
+	begin(job);
 	job->taken = true;
-	if (ctl_now(job->ctl)->writer == job->unique)
-		return;
-	next = ctl_next(job->ctl);
-	next->writer = job->unique;
-	next->who = job->who;
-	next->size = (uint32_t)job->size;
-	next->verdict = 0;
-	next->commands = next->begun = next->started = 0;
-	if (!ctl_may_hold(job->tree, &job->who.opener, job->size))
+	job->base = (long)k->done - (long)ctl->text.len;
+	ctl->who = job->who;
+	if (quota_check(&c->held, &ctl->opener, job->size, NULL))
 		fail(&job->err, ENOBUFS,
 		     "ctl: the transactions of all users use all the memory they may; write abort, "
 		     "and begin again later or with fewer lines");
-	else if (ctl_append(job->ctl, next, job->buf, job->size))
+	else if (job->size > CTL_WRITE || ctl->text.len + job->size > CTL_TEXT)
 		fail(&job->err, E2BIG,
 		     "ctl: at most %zu bytes in one write, %zu in a transaction; "
 		     "write abort and begin again",
 		     CTL_WRITE, CTL_TEXT);
-	if (job->err.code) {
-		next->begin = next->scanned = next->end = 0; /* makes room for abort */
-		ctl_break(next, &job->err);
-		next->verdict = -job->err.code;
-	}
-	ctl_swap(job->ctl);
+	else
+		out_put(&ctl->text, job->buf + k->done, job->size - k->done);
+	if (ctl->text.failed)
+		fail(&job->err, ENOMEM, "ctl: out of memory; write abort and begin again");
+	ctl->text.failed = false;
+	ctl_count(c, ctl);
+	if (!job->err.code)
+		return;
+	ctl->scanned = ctl->text.len; /* makes room for abort */
+	ctl_cut(ctl, false);
+	ctl_break(ctl, &job->err);
+	k->verdict = -job->err.code;
 }
 
 /* With the lock held. The first verdict that is unread is nobody's share. */
-static bool may_say(const struct ctl_job *job, const struct ctl_state *s, size_t len)
+static bool may_say(const struct ctl_job *job, size_t len)
 {
-	return job->ctl->deaf ||
-	       (ctl_has_room(s, len) && (s->said - s->read + len <= CTL_VERDICT ||
-					 ctl_may_hold(job->tree, &job->who.opener, len)));
+	const struct ctl *ctl = job->ctl;
+	size_t all = ctl->said.len - ctl->read + len;
+
+	return ctl->kept->deaf ||
+	       (all <= CTL_SAID && ctl->kept->verdict != -ENOBUFS &&
+		(all <= CTL_VERDICT ||
+		 !quota_check(&job->tree->ctl->held, &ctl->opener, len, NULL)));
 }
 
 static void tell_end(const struct ctl_job *job, struct out *o)
@@ -80,60 +107,73 @@ static void tell_end(const struct ctl_job *job, struct out *o)
 	o->failed |= job->answer.failed;
 }
 
-/* The command has ended: its answer and what it leaves of the transaction become the state at
- * once. */
-static void settle(struct ctl_job *job)
+/* Goes past the command that has ended, which nobody knows yet: if the process dies, the next one
+ * does so as well. A transaction that has ended is dropped, and so is a command before the first
+ * line of one. What is partly lost ends with any of its commands. */
+static void leave(struct ctl_job *job, bool answers)
 {
-	uint32_t flags = job->command ? job->command->flags : 0;
-	int code = job->err.code;
-	struct ctl_state *next;
-	struct out o = { 0 };
-	size_t len = 0;
+	const struct ctl_command *c = job->command;
+	struct ctl *ctl = job->ctl;
+	struct ctl_kept *k = ctl->kept;
+	bool ends = c->flags & (ctl->broken == ECONNRESET ? CMD_ALONE : CMD_ENDS);
+	bool first = !ctl->scanned && !(c->flags & CMD_LINE);
 
-	if (code || !(flags & CMD_LINE))
-		tell_end(job, &o);
 	pthread_mutex_lock(&job->tree->ctl->lock);
-	next = ctl_next(job->ctl);
-	if (job->command && ctl_line(job->ctl, next, &len))
-		next->scanned += (uint32_t)len + 1;
-	if (flags & CMD_ENDS) {
-		next->begin = next->scanned;
-		next->broken = 0;
+	ctl->scanned = (size_t)(job->at - job->base);
+	if (job->err.code && c->flags & CMD_LINE)
+		ctl_break(ctl, &job->err);
+	k->verdict = k->verdict ?: -job->err.code;
+	k->unread |= answers && !k->deaf;
+	atomic_signal_fence(memory_order_seq_cst);
+	if (ends)
+		k->done = (uint32_t)job->at;
+	if (ends || first) {
+		job->base = job->at;
+		ctl_cut(ctl, ends);
+		ctl_count(job->tree->ctl, ctl);
 	}
-	if (code && flags & CMD_LINE)
-		ctl_break(next, &job->err);
-	if (code && !next->verdict)
-		next->verdict = -code;
-	next->commands++;
-	if (o.failed || (o.len && !may_say(job, next, o.len)))
-		next->verdict = next->verdict ?: -ENOBUFS;
-	else if (o.len)
-		ctl_say(job->ctl, next, o.data, o.len);
-	ctl_swap(job->ctl);
 	pthread_mutex_unlock(&job->tree->ctl->lock);
-	out_free(&o);
+}
+
+static void say(struct ctl_job *job, const struct out *o)
+{
+	struct ctl *ctl = job->ctl;
+	struct ctl_kept *k = ctl->kept;
+
+	pthread_mutex_lock(&job->tree->ctl->lock);
+	if (o->failed || (o->len && (!may_say(job, o->len) || !ctl_say(ctl, o->data, o->len))))
+		k->verdict = k->verdict ?: -ENOBUFS;
+	k->unread = ctl->said.len > ctl->read;
+	ctl_count(job->tree->ctl, ctl);
+	pthread_mutex_unlock(&job->tree->ctl->lock);
 	files_touch(job->tree->files, job->ino);
 	files_tell(job->tree->files);
 }
 
-/* An orphan has but what is in the store. */
-static struct written written_by(const struct ctl_job *job)
+static void record_it(struct ctl_job *job, const struct actor *who, const struct err *err)
 {
-	return (struct written){ job->size ? job->buf : NULL, job->size };
+	const struct written all = { job->buf, job->size };
+
+	record_command(job->tree, job->has_home ? &job->home : NULL,
+		       job->command ? written_text(job->line) : all, who, err,
+		       job->resent ? job->ctl->kept->told : 0);
 }
 
 static void end_command(struct ctl_job *job)
 {
-	const struct ctl_state now = job_state(job);
 	const struct ctl_command *c = job->command;
+	struct out o = { 0 };
 
 	if (c && job->arg > job->line && job->arg[0]) /* the log shows the whole line */
 		job->arg[-1] = ' ';
+	if (job->err.code || !(c && c->flags & CMD_LINE))
+		tell_end(job, &o);
+	if (c)
+		leave(job, o.len);
 	if (job->err.code || (c && c->flags & CMD_LOGS))
-		record_command(job->tree, job->has_home ? &job->home : NULL, 
-			       c ? written_text(job->line) : written_by(job),
-			       &job->who, &job->err, ctl_told_since(&now));
-	settle(job);
+		record_it(job, &job->who, &job->err);
+	say(job, &o);
+	out_free(&o);
 	free(job->requests);
 	out_free(&job->answer);
 	job->requests = NULL;
@@ -148,8 +188,8 @@ static void run_waiting(struct engine *e, void *ctx)
 	struct ctl_job *job = ctx;
 
 	(void)e;
-	job->command->run(job);
-	job_ended(job);
+	if (job->command->run(job))
+		job_ended(job);
 }
 
 /* False: the command ends later, on another thread, which then goes on. */
@@ -159,13 +199,13 @@ static bool start(struct ctl_job *job)
 
 	atomic_store(&job->turn, 0);
 	/* What may have begun is the engine's to judge. */
-	if (job->command->flags & CMD_LOGS && !job->resumed && atomic_load(&job->interrupted)) {
+	if (job->command->flags & CMD_LOGS && !job->resent && atomic_load(&job->interrupted)) {
 		fail(&job->err, EINTR,
 		     "ctl: interrupted before this command; nothing of it was done");
 		return true;
 	}
 	pthread_mutex_lock(&job->tree->ctl->lock);
-	room = may_say(job, ctl_now(job->ctl), CTL_VERDICT);
+	room = may_say(job, CTL_VERDICT);
 	pthread_mutex_unlock(&job->tree->ctl->lock);
 	/* Who is told that the write failed must not find it done. */
 	if (job->command->flags & CMD_LOGS && !room) {
@@ -191,29 +231,28 @@ static bool start(struct ctl_job *job)
 /* Goes past the lines of the transaction to the next command; false: there is none. */
 static bool find_command(struct ctl_job *job)
 {
-	struct ctl_state *next;
+	struct ctl *ctl = job->ctl;
 	const char *line;
 	size_t len;
 
 	pthread_mutex_lock(&job->tree->ctl->lock);
-	next = ctl_next(job->ctl);
-	while ((line = ctl_line(job->ctl, next, &len))) {
+	while ((line = ctl_line(ctl, &len))) {
 		/* What is no text, or longer than any command, will be refused as a line. */
-		if (len < sizeof(job->line) && line_text(line, len) == len) {
+		if (len < sizeof(job->line) && str_clean_len(line, len) == len) {
 			memcpy(job->line, line, len);
 			job->line[len] = '\0';
 			job->command = command_of(job->line, &job->arg);
 		}
+		if (ctl->torn) {
+			job->arg = memset(job->line, 0, 1);
+			job->command = &command_torn;
+			ctl->torn = false;
+		}
+		job->at = job->base + (long)(ctl->scanned + len + 1);
 		if (job->command)
 			break;
-		next->scanned += (uint32_t)len + 1;
+		ctl->scanned += len + 1;
 	}
-	job->resumed = next->started == next->commands + 1;
-	if (job->command && !job->resumed) {
-		next->started = next->commands + 1;
-		next->log_head = ring_head(job->tree->log);
-	}
-	ctl_swap(job->ctl);
 	pthread_mutex_unlock(&job->tree->ctl->lock);
 	return job->command;
 }
@@ -221,12 +260,13 @@ static bool find_command(struct ctl_job *job)
 /* False: it waits, and who ends its command goes on. */
 static bool carry_on(struct ctl_job *job)
 {
-	if (!job->taken) {
-		if (!job->who.tag) { /* not an orphan: its writer waits, and can be looked at */
-			const struct creds opener = job->who.opener;
+	struct creds opener;
 
-			job->who = request_actor(job->req, job->unique, &opener);
-		}
+	if (!job->taken) {
+		if (job->has_home)
+			tree_wrote(job->tree, &job->home);
+		opener = job->who.opener;
+		job->who = request_actor(job->req, job->unique, &opener);
 		pthread_mutex_lock(&job->tree->ctl->lock);
 		take(job);
 		pthread_mutex_unlock(&job->tree->ctl->lock);
@@ -234,6 +274,7 @@ static bool carry_on(struct ctl_job *job)
 			end_command(job);
 	}
 	while (find_command(job)) {
+		pool_goes_on(job->tree->commands); /* a write may bring thousands */
 		if (!start(job))
 			return false;
 		end_command(job);
@@ -243,9 +284,9 @@ static bool carry_on(struct ctl_job *job)
 
 static void reply(struct fuse_req *req, int result)
 {
-	if (req && result < 0)
+	if (result < 0)
 		fuse_reply_err(req, -result);
-	else if (req)
+	else
 		fuse_reply_write(req, (size_t)result);
 }
 
@@ -257,59 +298,41 @@ static void drop(struct ctl_job *job, int result)
 	free(job);
 }
 
-/* With the lock held: it is in its queue, or no more. */
-static void count(struct ctl_job *job)
-{
-	job->side->n_queued++;
-	job->tree->ctl->queued += job->who.opener.reserve ? 0 : job->size;
-}
-
+/* With the lock held. */
 static void uncount(struct ctl_job *job)
 {
-	job->side->n_queued--;
-	job->tree->ctl->queued -= job->who.opener.reserve ? 0 : job->size;
+	job->ctl->n_queued--;
+	quota_give(&job->tree->ctl->queued, &job->ctl->opener, job->size);
 }
 
-/* With the lock held. Where others wait as well, one open file has less. */
-static bool may_queue(const struct ctl_job *job)
-{
-	size_t queued = job->tree->ctl->queued;
-
-	if (job->side->n_queued >= CTL_QUEUE)
-		return false;
-	return job->who.opener.reserve || !job->side->n_queued ||
-	       (queued < CTL_QUEUED_OF_ALL &&
-		job->side->n_queued * CTL_WRITE <= CTL_QUEUED_OF_ALL - queued);
-}
-
-/* The verdict is written down before the write leaves the store, and that before it is told.
- * Returns the next write to the same file. */
+/* The verdict is written down before the write is over, and that before it is told. Returns the
+ * next write to the same file. */
 static struct ctl_job *finish(struct ctl_job *job)
 {
 	struct ctl_files *c = job->tree->ctl;
 	struct ctl_leftover left = { 0 };
+	struct ctl *ctl = job->ctl;
+	struct ctl_kept *k = ctl->kept;
 	struct ctl_job *following;
-	struct ctl_state *next;
-	struct fuse_req *req;
 	int result;
 
 	pthread_mutex_lock(&c->lock);
-	next = ctl_next(job->ctl);
-	result = next->verdict ?: (int)next->size;
+	result = k->verdict ?: (int)job->size;
 	request_ends(job->tree, job->journal_slot, result);
-	next->writer = 0;
-	ctl_relax(job->ctl, next);
-	req = job->req;
-	following = job->side->queue = job->next;
+	k->gathered = ctl->broken || ctl->text.len;
+	k->torn = k->gathered && job->buf[job->size - 1] != '\n';
+	atomic_signal_fence(memory_order_seq_cst);
+	k->writer = 0;
+	following = ctl->queue = job->next;
 	uncount(job);
-	if (!following && job->side->closing) {
-		job->side->closing = false;
-		ctl_leftover(job->ctl, &left);
-		ctls_close(c->store, job->ctl);
+	if (!following && ctl->closing) {
+		ctl->closing = false;
+		ctl_leftover(ctl, &left);
+		ctl_remove(c, ctl);
 	}
 	pthread_mutex_unlock(&c->lock);
 	ctl_tell_leftover(job->tree, job->has_home ? &job->home : NULL, &left);
-	reply(req, result);
+	reply(job->req, result);
 	free(job);
 	return following;
 }
@@ -317,9 +340,15 @@ static struct ctl_job *finish(struct ctl_job *job)
 static void drive(void *ctx)
 {
 	struct ctl_job *job = ctx;
+	struct tree *t;
 
-	while (job && carry_on(job))
+	while (job && carry_on(job)) {
+		t = job->tree;
 		job = finish(job);
+		/* Others first: whoever floods one file has its writes between theirs. */
+		if (job && !pool_submit(t->commands, drive, job))
+			return;
+	}
 }
 
 void job_ended(struct ctl_job *job)
@@ -349,58 +378,36 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh
 	return job;
 }
 
-/* With the lock held. A write that a former process began is finished first, whether or not the
- * kernel sends it again. NULL: there is none. */
-static struct ctl_job *orphan(struct tree *t, const struct node *n, const struct ctl *ctl)
+/* With the lock held. Where others wait as well, one open file has less. */
+static bool enqueue(struct ctl_job *job)
 {
-	const struct ctl_state *s = ctl_now(ctl);
-	struct ctl_job *job = s->writer ? job_new(t, n, ctl->fh, "", 0) : NULL;
-	int verdict;
+	struct quota *queued = &job->tree->ctl->queued;
+	struct ctl *ctl = job->ctl;
+	struct ctl_job **at = &ctl->queue;
 
-	if (!job)
-		return NULL;
-	job->unique = s->writer;
-	job->who = s->who;
-	if (!journal_begin(t->journal, s->writer | UNIQUE_RESENT, &job->journal_slot, &verdict))
-		return job;
-	free(job); /* it had been finished, all but the last store */
-	return NULL;
-}
-
-/* With the lock held. Returns what is to be driven now; NULL: those before it are. */
-static struct ctl_job *enqueue(struct ctl_job *job, const struct node *n)
-{
-	struct ctl_job **at = &job->side->queue, *former = NULL;
-
-	if (!*at && ctl_now(job->ctl)->writer != job->unique)
-		former = orphan(job->tree, n, job->ctl);
-	if (former) {
-		former->ctl = job->ctl;
-		former->side = job->side;
-		former->next = job;
-		*at = former;
-		count(former);
-		count(job);
-		return former;
-	}
+	if (ctl->queue && (ctl->n_queued >= CTL_QUEUE ||
+			   quota_check(queued, &ctl->opener, job->size, NULL)))
+		return false;
+	if (quota_count(queued, &ctl->opener, job->size))
+		return false;
 	while (*at)
 		at = &(*at)->next;
 	*at = job;
-	count(job);
-	return job == job->side->queue ? job : NULL;
+	ctl->n_queued++;
+	return true;
 }
 
 /* With the lock held. Takes it out of its queue; NULL: it is not in this one, or is being carried
  * out. */
-static struct ctl_job *withdraw(struct ctl_side *side, uint64_t unique)
+static struct ctl_job *withdraw(struct ctl *ctl, uint64_t unique)
 {
 	struct ctl_job *job;
 
-	for (struct ctl_job **at = &side->queue; (job = *at); at = &job->next) {
+	for (struct ctl_job **at = &ctl->queue; (job = *at); at = &job->next) {
 		if (job->unique != unique)
 			continue;
 		atomic_store(&job->interrupted, true);
-		if (job == side->queue)
+		if (job == ctl->queue)
 			continue;
 		*at = job->next;
 		uncount(job);
@@ -413,38 +420,25 @@ static void interrupt_writes(struct tree *t, uint64_t tag)
 {
 	struct ctl_files *c = t->ctl;
 	struct ctl_job *job = NULL;
+	struct ctl *ctl;
 
 	pthread_mutex_lock(&c->lock);
-	for (size_t i = 0; i < CTL_FILES && !job; i++)
-		job = withdraw(&c->side[i], tag);
+	for (size_t i = 0; !job && (ctl = ctl_at(c, i)); i++)
+		job = withdraw(ctl, tag);
 	pthread_mutex_unlock(&c->lock);
 	if (job)
 		drop(job, -EINTR);
 }
 
-/* Called by the FUSE thread. What tag belongs to may have its answer by now. */
-void ctl_interrupted(fuse_req_t req, void *tag)
+void ctl_withdraw(struct tree *t, uint64_t tag)
 {
-	struct tree *t = fuse_req_userdata(req);
-
 	/* In this order: see run_commit(). */
-	interrupt_writes(t, (uintptr_t)tag);
-	txn_interrupt(t->conf.engine, (uintptr_t)tag);
-}
-
-/* With the lock held. Its write is being finished already, from what the former process left. */
-static bool joins(struct ctl_side *side, struct ctl_job *job)
-{
-	struct ctl_job *first = side->queue;
-
-	if (!first || first->req || first->unique != job->unique)
-		return false;
-	first->req = job->req;
-	return true;
+	interrupt_writes(t, tag);
+	txn_interrupt(t->conf.engine, tag);
 }
 
 /* Told without a look at its process: there may be many such. */
-static void refuse_full(struct ctl_job *job, const struct node *n)
+static void refuse_full(struct ctl_job *job)
 {
 	const struct actor who = { .uid = fuse_req_ctx(job->req)->uid,
 				   .opener = job->who.opener,
@@ -453,17 +447,16 @@ static void refuse_full(struct ctl_job *job, const struct node *n)
 
 	fail(&err, EAGAIN,
 	     "ctl: too many writes wait on this open file; write again when they have their answers");
-	record_command(job->tree, n->subject.dev ? &job->home : NULL, written_by(job), &who, &err,
-		       0);
+	record_it(job, &who, &err);
 	drop(job, -EAGAIN);
 }
 
 void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,
 	       const char *buf, size_t size, uint32_t journal_slot)
 {
-	struct ctl_job *job = job_new(t, n, fh, buf, size), *first = NULL;
+	struct ctl_job *job = job_new(t, n, fh, buf, size);
+	bool full = false, first = false, early = false;
 	struct ctl_files *c = t->ctl;
-	bool joined = false, full = false;
 
 	if (!job) {
 		request_ends(t, journal_slot, -ENOMEM);
@@ -472,24 +465,27 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	}
 	job->req = req;
 	job->unique = t->conf.unique() & ~UNIQUE_RESENT;
+	job->resent = t->conf.unique() & UNIQUE_RESENT;
 	job->journal_slot = journal_slot;
-	fuse_req_interrupt_func(req, ctl_interrupted, (void *)(uintptr_t)job->unique);
+	request_begins(t, req, journal_slot, job->unique);
 	request_leaves(t, n, journal_slot);
 	pthread_mutex_lock(&c->lock);
-	job->ctl = ctls_find(c->store, fh);
-	if (job->ctl) {
-		job->side = ctl_side_of(c, job->ctl);
-		joined = joins(job->side, job);
-		full = !joined && !may_queue(job);
-		first = joined || full ? NULL : enqueue(job, n);
+	job->ctl = ctl_find(c, fh);
+	/* Sent again before the one that ran: it had not begun, and would hide what
+	 * that one did. */
+	early = job->ctl && job->resent && !job->ctl->queue && job->ctl->kept->writer &&
+		job->ctl->kept->writer != job->unique;
+	if (job->ctl && !early) {
+		full = !enqueue(job);
+		first = job->ctl->queue == job;
 	}
 	pthread_mutex_unlock(&c->lock);
-	if (joined)
-		free(job);
-	else if (full)
-		refuse_full(job, n);
-	else if (!job->ctl)
+	if (!job->ctl)
 		drop(job, -ESTALE);
-	else if (first && pool_submit(t->worker, drive, first))
-		drive(first);
+	else if (early)
+		drop(job, -ECONNRESET);
+	else if (full)
+		refuse_full(job);
+	else if (first && pool_submit(t->commands, drive, job))
+		drive(job);
 }

@@ -12,13 +12,18 @@
 
 struct ctl_files;
 struct err;
+struct files;
 struct fuse_req;
 struct key;
 struct node;
 struct out;
+struct region_head;
 struct tree;
 
-int ctl_new(void *region, size_t size, struct ctl_files **ret, struct err *err);
+extern const struct region_head ctl_layout;
+/* files: those that are open. */
+int ctl_new(void *region, size_t size, struct files *files, struct ctl_files **ret,
+	    struct err *err);
 void ctl_free(struct ctl_files *c);
 
 /* fh: of an open file; reads: its answers can be read. -EMFILE: its user has too many open;
@@ -31,10 +36,10 @@ void ctl_release(struct tree *t, uint64_t fh, const struct key *home);
  * done. */
 void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint64_t fh,
 	       const char *buf, size_t size, uint32_t journal_slot);
-/* For fuse_req_interrupt_func(), before anybody can answer the request; tag: its actor's. Who sent
- * it got a signal: a write that waits for another one is withdrawn, of the one that is carried out
- * no further commit begins, and no transaction of it whose first step has yet to run. */
-void ctl_interrupted(struct fuse_req *req, void *tag);
+/* A signal ends or stops who sent the write with this tag (its actor's): a write that waits for
+ * another one is withdrawn, of the one that is carried out no further commit begins, and no
+ * transaction of it whose first step has yet to run. Unknown tags are ignored. */
+void ctl_withdraw(struct tree *t, uint64_t tag);
 void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique, size_t size);
 /* Unread answers? */
 bool ctl_ready(struct ctl_files *c, uint64_t fh);
@@ -42,5 +47,7 @@ bool ctl_ready(struct ctl_files *c, uint64_t fh);
 bool ctl_idle(struct ctl_files *c);
 /* "client=NAME pid=N [says=SENTENCE]" for each that said hello. */
 void ctl_clients(struct ctl_files *c, struct out *o);
+/* The same as lines of the metric pcidevfs_client. */
+void ctl_clients_metric(struct ctl_files *c, struct out *o);
 
 #endif

@@ -32,10 +32,9 @@ static void count_line(struct ctl_leftover *left, const char *line, size_t len)
 
 void ctl_leftover(const struct ctl *ctl, struct ctl_leftover *ret)
 {
-	const struct ctl_state *s = ctl_now(ctl);
-	const char *at = ctl->text + s->begin, *end = ctl->text + s->end, *nl;
+	const char *at = ctl->text.data, *end = at + ctl->text.len, *nl;
 
-	*ret = (struct ctl_leftover){ .broken = s->broken, .who = s->who };
+	*ret = (struct ctl_leftover){ .broken = ctl->broken, .who = ctl->who };
 	for (; at < end; at = nl + 1) {
 		nl = memchr(at, '\n', (size_t)(end - at));
 		ret->torn = !nl;
@@ -61,7 +60,7 @@ void ctl_tell_leftover(struct tree *t, const struct key *home, const struct ctl_
 	if (left->broken)
 		record_late(t, home, "ctl", written_text(left->first), &left->who, &err);
 	else
-		record_verdict(t, home, "ctl", written_text(left->first), &left->who, &err, 0);
+		record_verdict(t, home, "ctl", written_text(left->first), &left->who, &err);
 }
 
 void ctl_release(struct tree *t, uint64_t fh, const struct key *home)
@@ -71,12 +70,12 @@ void ctl_release(struct tree *t, uint64_t fh, const struct key *home)
 	struct ctl *ctl;
 
 	pthread_mutex_lock(&c->lock);
-	ctl = ctls_find(c->store, fh);
-	if (ctl && ctl_side_of(c, ctl)->queue) {
-		ctl_side_of(c, ctl)->closing = true;
+	ctl = ctl_find(c, fh);
+	if (ctl && ctl->queue) {
+		ctl->closing = true;
 	} else if (ctl) {
 		ctl_leftover(ctl, &left);
-		ctls_close(c->store, ctl);
+		ctl_remove(c, ctl);
 	}
 	pthread_mutex_unlock(&c->lock);
 	ctl_tell_leftover(t, home, &left);

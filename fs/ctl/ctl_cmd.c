@@ -83,24 +83,34 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 	const struct lines_of of = lines_of(job);
 	char label[LINE_LABEL], *value = line + strcspn(line, " ");
 	const char *slash;
-	const struct ctl_state now = job_state(job);
 	struct request request;
 	int r;
 
 	value += *value != '\0';
 	r = line_request(&of, line, &request, label, err);
+	tree_wrote(job->tree, request_parent(&request) ?: &request.dev);
 	r = r ? r : add_request(job, &request, err);
 	if (!r)
 		return 0;
 	slash = strrchr(label, '/');
 	if (request.dev.bus && !request_parent(&request))
 		record_verdict(job->tree, &request.dev, slash ? slash + 1 : label,
-			       written_text(value), &job->who, err, ctl_told_since(&now));
+			       written_text(value), &job->who, err);
 	put_label(err, label);
 	return r;
 }
 
-/* Lifts the guard for the device and, as a claim is its group's, for those that share its group. */
+static int check_force(const struct ctl_job *job, struct err *err)
+{
+	if (job->who.opener.privileged)
+		return 0;
+	return fail(err, EPERM,
+		    "ctl: force needs CAP_SYS_ADMIN on the host itself; it takes from the host "
+		    "what the host needs");
+}
+
+/* Lifts the guard for the device and, as a claim is its group's, for those that share its group. It
+ * asks for the privilege itself: a line too long for a command comes here without run_force(). */
 static int lift(struct ctl_job *job, const char *arg, struct err *err)
 {
 	const struct lines_of of = lines_of(job);
@@ -108,8 +118,9 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 	const struct device *dev;
 	struct request at;
 	bool named = false;
-	int r = line_target(&of, arg, &at, err);
+	int r = check_force(job, err);
 
+	r = r ? r : line_target(&of, arg, &at, err);
 	if (r)
 		return r;
 	model_lock(m);
@@ -138,20 +149,20 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 static int each_line(struct ctl_job *job,
 		     int (*take)(struct ctl_job *job, char *line, struct err *err), struct err *err)
 {
-	const struct ctl_state now = job_state(job);
-	const char *at = job->ctl->text + now.begin, *end = job->ctl->text + now.scanned;
+	const char *at = job->ctl->text.data, *end = at + job->ctl->scanned;
 	int r = 0;
 
 	while (at < end && !r) {
 		const char *nl = memchr(at, '\n', (size_t)(end - at));
-		size_t len = (size_t)(nl - at), text = line_text(at, len);
+		size_t len = (size_t)(nl - at), text = str_clean_len(at, len);
 		_free_ char *line = strndup(at, len);
 
 		if (line && strlen(line) == len && line_is_idle(line))
 			r = 0;
 		else if (text < len)
 			r = fail(err, EINVAL,
-				 "ctl: a line holds a control character after \"%.*s\"",
+				 "ctl: a line holds a control character, an invisible one or a "
+				 "byte that is not UTF-8 after \"%.*s\"",
 				 (int)(text < 64 ? text : 64), at);
 		else
 			r = line ? take(job, line, err) : fail(err, ENOMEM, "ctl: out of memory");
@@ -178,13 +189,15 @@ static int take_force(struct ctl_job *job, char *line, struct err *err)
 /* All lines of the transaction as requests. */
 static int gather(struct ctl_job *job, struct err *err)
 {
-	const struct ctl_state now = job_state(job);
+	const struct ctl *ctl = job->ctl;
 	int r;
 
-	if (now.broken)
-		return fail(err, now.broken, "ctl: a part of this transaction was refused: %s%s",
-			    now.why,
-			    strstr(now.why, "begin again")   ? ""
+	if (ctl->broken == ECONNRESET)
+		return fail(err, ECONNRESET, CTL_RESTARTED);
+	if (ctl->broken)
+		return fail(err, ctl->broken, "ctl: a part of this transaction was refused: %s%s",
+			    ctl->why,
+			    strstr(ctl->why, "begin again")   ? ""
 			    : job->command->flags & CMD_ENDS ? "; begin again"
 							     : "; write abort and begin again");
 	r = each_line(job, take_request, err);
@@ -201,18 +214,25 @@ static void commit_done(void *ctx, const struct err *err)
 	job->ended(job);
 }
 
-/* Sent again after a crash, each commit of a write gets the verdict that it had. */
+/* Sent again after a crash, each commit of a write gets the verdict that it had: its place makes it
+ * known, in units of its own length. If its lines are lost, the engine knows them, or nothing has
+ * begun. */
 static bool run_commit(struct ctl_job *job)
 {
+	struct engine *e = job->tree->conf.engine;
 	struct actor who = job->who;
+	bool lost = job->ctl->broken == ECONNRESET;
 
-	if (gather(job, &job->err) || !job->n_requests)
+	if (!lost && gather(job, &job->err))
 		return true;
-	who.tag = job->unique | (uint64_t)(job_state(job).commands & 0x7fff) << ACTOR_ACT_SHIFT;
-	txn_submit(job->tree->conf.engine, job->requests, job->n_requests, &who, commit_done, job);
+	job->err.idle = !lost && !job->n_requests;
+	if (job->err.idle)
+		return true;
+	who.tag = job->unique | (uint64_t)job->at / sizeof("commit") << ACTOR_ACT_SHIFT;
+	txn_submit(e, job->requests, job->n_requests, &who, commit_done, job);
 	/* since it was started, as the engine may not have heard */
 	if (atomic_load(&job->interrupted))
-		txn_interrupt(job->tree->conf.engine, who.tag);
+		txn_interrupt(e, who.tag);
 	return false;
 }
 
@@ -229,7 +249,7 @@ static bool run_check(struct ctl_job *job)
 	struct out steps = { 0 };
 	const char *line, *nl;
 
-	if (gather(job, &job->err) && !job_state(job).broken)
+	if (gather(job, &job->err) && !job->ctl->broken)
 		say_kept(&job->err);
 	if (!job->err.code && job->n_requests &&
 	    txn_check(job->tree->conf.engine, job->requests, job->n_requests, &steps, &job->err))
@@ -244,7 +264,8 @@ static bool run_check(struct ctl_job *job)
 
 static bool run_abort(struct ctl_job *job)
 {
-	(void)job;
+	if (job->ctl->broken == ECONNRESET)
+		fail(&job->err, ECONNRESET, CTL_RESTARTED);
 	return true;
 }
 
@@ -254,37 +275,43 @@ static bool run_force(struct ctl_job *job)
 	const struct lines_of of = lines_of(job);
 	struct request at;
 
-	if (!job->who.opener.privileged)
-		fail(&job->err, EPERM,
-		     "ctl: force needs CAP_SYS_ADMIN on the host itself; it takes from the host what the host needs");
-	else if (!job->arg[0] && !job->has_home)
+	if (check_force(job, &job->err))
+		return true;
+	if (!job->arg[0] && !job->has_home)
 		fail(&job->err, EINVAL,
 		     "ctl: force: name the device, for example force 0000:00:1f.2");
-	else
-		line_target(&of, job->arg, &at, &job->err);
+	else if (!line_target(&of, job->arg, &at, &job->err))
+		tree_wrote(job->tree, &at.dev);
 	return true;
 }
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-"
 
-/* NAME [SENTENCE]: what else stands there is cut. */
+/* NAME [SENTENCE], where a longer sentence is cut. `health` believes it, so not from the owner of a
+ * device. */
 static bool run_hello(struct ctl_job *job)
 {
 	size_t n = strspn(job->arg, NAME_CHARS);
 	const char *says = job->arg + n + (job->arg[n] == ' ');
-	struct ctl *ctl = job->ctl;
+	struct ctl_kept *k = job->ctl->kept;
 
-	if (!n || n >= sizeof(ctl->hello) || (job->arg[n] && job->arg[n] != ' ')) {
+	if (!job->who.opener.reserve) {
+		fail(&job->err, EACCES,
+		     "ctl: hello needs the group pcidevfs, CAP_DAC_OVERRIDE or CAP_SYS_ADMIN");
+		return true;
+	}
+	if (!n || n >= sizeof(k->hello) || (job->arg[n] && job->arg[n] != ' ')) {
 		fail(&job->err, EINVAL,
 		     "ctl: hello takes a name of letters, digits and . _ -, at most %zu, and perhaps a sentence",
-		     sizeof(ctl->hello) - 1);
+		     sizeof(k->hello) - 1);
 		return true;
 	}
 	pthread_mutex_lock(&job->tree->ctl->lock);
-	snprintf(ctl->hello, sizeof(ctl->hello), "%.*s", (int)n, job->arg);
-	STR_COPY(ctl->says, says);
-	ctl->hello_pid = (uint32_t)job->who.pid;
+	snprintf(k->hello, sizeof(k->hello), "%.*s", (int)n, job->arg);
+	STR_COPY(k->says, says);
+	k->hello_pid = (uint32_t)job->who.pid;
 	pthread_mutex_unlock(&job->tree->ctl->lock);
+	tree_touch(job->tree, 0, CH_LOG); /* metrics.prom has it */
 	return true;
 }
 
@@ -328,24 +355,18 @@ static int check_settle(struct ctl_job *job, const struct key *key, bool owned, 
 static int may_settle(void *ctx, const struct key *key, bool owned, struct err *err)
 {
 	struct ctl_job *job = ctx;
-	struct ctl_state *next;
+	struct ctl_kept *k = job->ctl->kept;
 	int r = check_settle(job, key, owned, err);
 
-	if (r)
-		return r;
-	pthread_mutex_lock(&job->tree->ctl->lock);
-	next = ctl_next(job->ctl);
-	next->begun = next->commands + 1;
-	ctl_swap(job->ctl);
-	pthread_mutex_unlock(&job->tree->ctl->lock);
-	return 0;
+	k->begun = r ? k->begun : (uint32_t)job->at;
+	return r;
 }
 
 static struct settler settler_of(struct ctl_job *job)
 {
-	const struct ctl_state now = job_state(job);
-
-	return (struct settler){ .may = may_settle, .ctx = job, .again = ctl_begun(&now) };
+	return (struct settler){
+		.may = may_settle, .ctx = job, .again = (long)job->ctl->kept->begun >= job->at
+	};
 }
 
 static bool run_forget(struct ctl_job *job)
@@ -362,6 +383,16 @@ static bool run_forget(struct ctl_job *job)
 	return true;
 }
 
+static void accept_done(void *ctx, const struct err *err)
+{
+	struct ctl_job *job = ctx;
+
+	job->err = *err;
+	if (err->code)
+		fail_wrap(&job->err, "ctl: accept");
+	job->ended(job);
+}
+
 static bool run_accept(struct ctl_job *job)
 {
 	struct settler settler = settler_of(job);
@@ -371,11 +402,12 @@ static bool run_accept(struct ctl_job *job)
 
 	if (!in || line_target(&of, job->arg, &at, &job->err))
 		return true;
+	settler.done = accept_done;
 	if (at.child)
 		fail(&job->err, EINVAL, "ctl: accept takes the address of a device that is there");
 	else if (intents_accept(in, &at.dev, &settler, &job->err))
 		fail_wrap(&job->err, "ctl: accept");
-	return true;
+	return !settler.waits; /* if it does, the job may be over by now */
 }
 
 static bool run_unclear(struct ctl_job *job)
@@ -389,6 +421,8 @@ static bool run_unclear(struct ctl_job *job)
 /* Nobody knows what is meant: neither ended nor carried out, the transaction waits for a plain
  * abort. */
 static const struct ctl_command unclear = { "", CMD_LINE, run_unclear };
+
+const struct ctl_command command_torn = { "", CMD_LOGS, run_commit };
 
 static const struct ctl_command commands[] = {
 	{ "commit", CMD_ENDS | CMD_LOGS | CMD_ALONE, run_commit },

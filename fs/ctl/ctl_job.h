@@ -7,32 +7,92 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "ctl_store.h"
+#include "ctl.h"
 #include "fs/internal.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/plan.h"
+#include "pcidevfs/quota.h"
+#include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
 struct fuse_req;
 
-/* What only this process knows of an open ctl. */
-struct ctl_side {
+#define CTL_WRITE ((size_t)64 << 10) /* the most one write may bring */
+#define CTL_TEXT ((size_t)1 << 20)   /* the most a transaction may hold */
+#define CTL_SAID ((size_t)2 << 20)   /* answers that were not read yet */
+#define CTL_VERDICT 1024	     /* ... of them, the most that a verdict takes */
+#define CTL_FILES 256
+#define CTL_QUEUE 32 /* writes of one open file that wait for the one before them */
+/* ctls open for writing; bytes of what they hold, and of what waits, of all */
+#define CTL_OF_USER 16
+#define CTL_OF_ALL 192
+#define CTL_HELD_OF_ALL ((size_t)32 << 20)
+#define CTL_QUEUED_OF_ALL ((size_t)16 << 20)
+
+#define CTL_RESTARTED "ctl: the daemon was restarted; begin again"
+
+/* What of an open ctl outlives the process. Its lines and answers do not. */
+struct ctl_kept {
+	uint64_t fh; /* 0: free */
+	/* The write that is carried out, 0: none; how many bytes of it belong to transactions that
+	 * have ended; where the command ends that was let go to the disk; and -errno of the first
+	 * one that failed. */
+	uint64_t writer;
+	uint64_t told; /* ... since when the log may tell of it: where that ended before, and 1 */
+	uint32_t done, begun;
+	int32_t verdict;
+	uint64_t read_by; /* the last read that took answers */
+	uint8_t deaf; /* opened for writing alone: nobody can read its answers, and none are kept */
+	uint8_t unread;	  /* are there answers? */
+	uint8_t gathered; /* have the writes before left a part of a transaction? */
+	uint8_t torn;	  /* ... whose last line has no newline yet? */
+	uint32_t hello_pid;
+	char hello[64], says[200]; /* what a client said of itself */
+};
+
+struct ctl {
+	struct ctl_kept *kept;
+	struct creds opener;
+	struct out text; /* the transaction's lines, and behind `scanned` what is yet to be seen */
+	size_t scanned;
+	struct out said; /* answers, and how much of them was read */
+	size_t read;
+	size_t held; /* bytes of both, as they were counted */
+	bool torn; /* what comes next is the rest of a line that is lost */
+	/* errno of a line or write that was refused, with its sentence, without "ctl: ": no commit
+	 * until abort. ECONNRESET: a part of the transaction has ended with a former process. */
+	int broken;
+	char why[200];
+	struct actor who;      /* of the last write */
 	struct ctl_job *queue; /* the first is being carried out */
 	unsigned int n_queued; /* with it */
 	bool closing;	       /* released meanwhile */
 };
 
 struct ctl_files {
-	pthread_mutex_t lock; /* all below, and what lies in the store */
-	struct ctls *store;
-	struct ctl_side side[CTL_FILES];
-	size_t queued; /* bytes of users without a reserve */
+	pthread_mutex_t lock; /* all below */
+	struct ctl_region *region;
+	struct quota opened, held, queued;
+	struct ctl file[CTL_FILES];
 };
 
-/* ctl_open.c. With the lock held. */
-struct ctl_side *ctl_side_of(struct ctl_files *c, const struct ctl *ctl);
-/* Likewise: may who hold so many bytes more? */
-bool ctl_may_hold(struct tree *t, const struct creds *who, size_t size);
+/* ctl_file.c; all with the lock held. NULL: unknown. */
+struct ctl *ctl_find(struct ctl_files *c, uint64_t fh);
+/* The same fh gives the same again. -EMFILE: its user has too many; -ENFILE: all have. */
+int ctl_add(struct ctl_files *c, uint64_t fh, const struct creds *opener, struct ctl **ret,
+	    struct err *err);
+void ctl_remove(struct ctl_files *c, struct ctl *ctl);
+/* The i-th, which may be free (its fh is 0); NULL: i is beyond the last. */
+struct ctl *ctl_at(struct ctl_files *c, size_t i);
+/* The line at `scanned`, without its newline; NULL: there is no whole one. */
+const char *ctl_line(const struct ctl *ctl, size_t *ret_len);
+/* Drops what was scanned. ends: with it the transaction. */
+void ctl_cut(struct ctl *ctl, bool ends);
+/* Adds an answer behind those that were not read. False: no memory. */
+bool ctl_say(struct ctl *ctl, const char *text, size_t len);
+/* Its user has what it holds now. */
+void ctl_count(struct ctl_files *c, struct ctl *ctl);
+/* Takes up to size bytes of the answers for the read `unique`, which may be one sent again. */
+size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size);
 
 /* ctl_close.c: lines that no command has ended. */
 struct ctl_leftover {
@@ -49,16 +109,17 @@ void ctl_tell_leftover(struct tree *t, const struct key *home, const struct ctl_
 
 struct ctl_job {
 	struct ctl_job *next;
-	struct fuse_req *req; /* NULL: of a former process, not sent again yet */
+	struct fuse_req *req;
 	struct tree *tree;
 	struct ctl *ctl;
-	struct ctl_side *side;
 	void (*ended)(struct ctl_job *job); /* the command that ends later calls it */
 	uint64_t ino, unique;
 	uint32_t journal_slot;
-	bool taken; /* its text is in the store */
+	bool taken; /* its text is in its file's */
+	bool resent; /* a former process may have started the command that runs */
+	long base; /* where the text begins, counted from the write's beginning; may be negative */
+	long at;     /* likewise: the end of the command */
 	atomic_bool interrupted;
-	bool resumed; /* a former process started the command that runs */
 	bool has_home;
 	struct key home; /* of a device's ctl */
 	struct actor who;
@@ -92,8 +153,8 @@ struct ctl_command {
 /* The command that a line is, with what comes behind its name; NULL: the line names a file. What
  * takes nothing behind it, and has it, is one that only refuses. */
 const struct ctl_command *command_of(char *line, char **ret_arg);
-/* ctl.c: its file's state; what reads of it change is not the job's. */
-struct ctl_state job_state(const struct ctl_job *job);
+/* The rest of a line whose beginning is lost: perhaps of a commit. */
+extern const struct ctl_command command_torn;
 /* ctl.c: the command's end; from any thread. */
 void job_ended(struct ctl_job *job);
 

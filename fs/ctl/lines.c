@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "lines.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
 
@@ -93,6 +92,10 @@ static int find_row(const struct lines_of *of, const struct device *dev, const c
 		device_lacks(dev, row->name, err);
 		return fail_wrap(err, "%s", of->file);
 	}
+	if (!row_takes(row, dev->caps)) {
+		row_refuse_write(row, dev, err);
+		return fail_wrap(err, "%s", of->file);
+	}
 	*ret = row;
 	return 0;
 }
@@ -119,15 +122,6 @@ static int judge(const struct lines_of *of, struct request *at, const char *file
 		ret->parent = at->parent;
 	}
 	return r;
-}
-
-size_t line_text(const char *line, size_t len)
-{
-	size_t n = 0;
-
-	while (n < len && !iscntrl((unsigned char)line[n]))
-		n++;
-	return n;
 }
 
 bool line_is_idle(const char *line)

@@ -28,10 +28,6 @@ struct lines_of {
  * Neither need be there. -EINVAL with the sentence. */
 int line_target(const struct lines_of *of, const char *text, struct request *ret, struct err *err);
 
-/* How much of it comes before a NUL or another control character: len where there is none. What has
- * one is refused as a whole. */
-size_t line_text(const char *line, size_t len);
-
 /* Is it blank, or a comment, which begins with #? */
 bool line_is_idle(const char *line);
 

@@ -9,6 +9,7 @@
 #include <sys/prctl.h>
 
 #include "control.h"
+#include "fs/tree.h"
 #include "options.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/confine.h"
@@ -18,8 +19,8 @@
 
 /* For giving nodes to their users. The kernel tells who may use the files of the tree. */
 #define SERVER_CAPS (CAP(CHOWN) | CAP(FOWNER))
-/* Needed until the sockets it listens to are open, and for its priority. */
-#define START_CAPS (CAP(NET_ADMIN) | CAP(SYS_NICE) | CAP(DAC_OVERRIDE))
+/* Needed until the sockets it listens to are open. */
+#define START_CAPS (CAP(NET_ADMIN) | CAP(DAC_OVERRIDE))
 /* Mounts, unmounts, aborts; inspects a process that does not end, and the caller of --replace. */
 #define HOLDER_USES (CAP(SYS_ADMIN) | CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH))
 
@@ -60,7 +61,12 @@ static int confine_files(const struct options *o, struct err *err)
 		{ o->sysfs },
 		{ o->proc },
 		{ "/proc" },
-		{ "/usr" }, /* pci.ids, libraries, names of modules */
+		{ "/usr" },		       /* pci.ids, libraries, names of modules */
+		{ "/usr/share/misc/usb.ids" }, /* and what it is a link to: of Debian's below */
+		{ "/usr/share/misc/pci.ids" },
+		{ "/usr/share/hwdata/usb.ids" },
+		{ "/usr/share/hwdata/pci.ids" },
+		{ "/var/lib/usbutils" },
 		{ "/lib" },
 		{ "/lib64" },
 		{ "/etc/group" },
@@ -107,8 +113,8 @@ static const struct {
 	{ CAP(SYS_CHROOT) | CAP(MKNOD), "programs of a vendor's driver do not run, or not "
 					"completely" },
 	{ CAP(NET_ADMIN),
-	  "a burst of events overflows its buffer sooner, and all devices are looked at again" },
-	{ CAP(SYS_NICE), "on a busy machine answers come later" },
+	  "mac, vlan, trust and spoofchk of a NIC's VF cannot be written, and a burst of events "
+	  "overflows its buffer sooner" },
 	{ CAP(DAC_OVERRIDE),
 	  "the state directory, and all that is opened at the start, must be root's" },
 };
@@ -120,6 +126,16 @@ static void tell_lacks(uint64_t caps, const char *without, struct out *o)
 		out_pair(o, "hint", without);
 		out_printf(o, "\n");
 	}
+}
+
+void confined_metrics(struct out *o)
+{
+	uint64_t used = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
+		used |= uses[i].caps;
+	for (uint64_t caps = failed.lacks & used; caps; caps &= caps - 1)
+		health_metric(o, "lacks", confine_name(caps));
 }
 
 void confined_health(struct out *o)

@@ -17,6 +17,8 @@ void confine_holder(bool again);
 void confine_server(const struct options *o, const struct roots *roots, const char *fault);
 /* Appends a line for health. */
 void confined_health(struct out *o);
+/* The same capabilities for metrics.prom. */
+void confined_metrics(struct out *o);
 
 /* foreign.c, for tests: tries what foreign code would; prints the results to stderr. */
 void foreign_code(const struct options *o, const struct roots *roots);

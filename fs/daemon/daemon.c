@@ -19,10 +19,10 @@
 #include "instance.h"
 #include "layouts.h"
 #include "options.h"
-#include "priority.h"
 #include "release.h"
 #include "fs/rights.h"
 #include "server.h"
+#include "serving.h"
 #include "fs/session/session.h"
 #include "fs/stash.h"
 #include "fs/tree.h"
@@ -47,28 +47,6 @@ static void on_stop(int sig)
 	stop = sig;
 }
 
-/* The serving process. */
-struct daemon {
-	const struct options *o;
-	int sock;	       /* to the holder */
-	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch, spawner */
-	struct handover from;
-	struct roots roots;
-	char boot_id[BOOT_ID];
-	bool found; /* the former process's model exists: serve it, then scan */
-	struct stash *stash;
-	struct model *model;
-	struct backend *backend;
-	struct instance instance;
-	struct intents *intents;
-	struct engine *engine;
-	struct tree *tree;
-	struct session *session;
-	pthread_t watcher, greeter;
-	bool watching, greeting;
-	bool ended; /* for good: no other process follows */
-};
-
 static void on_verdict(void *ctx, const struct request *requests, size_t n, const struct actor *who,
 		       const struct err *err, uint64_t *place)
 {
@@ -80,6 +58,13 @@ static void on_verdict(void *ctx, const struct request *requests, size_t n, cons
 		fault_die();
 }
 
+static void on_group(void *ctx, gid_t gid)
+{
+	struct daemon *d = ctx;
+
+	tree_set_group(d->tree, gid);
+}
+
 static int on_may(void *ctx, const struct request *request, const struct actor *who,
 		  struct err *err)
 {
@@ -88,25 +73,16 @@ static int on_may(void *ctx, const struct request *request, const struct actor *
 	return rights_may(d->tree, request, &who->opener, err);
 }
 
-static void on_health(void *ctx, struct out *o)
+/* All that needs rights. Reads nothing that a former process could write: what it may have been
+ * made to write must not be read by one that can do more. */
+static int open_places(struct daemon *d, struct err *err)
 {
-	struct daemon *d = ctx;
+	int r = backend_open(&d->roots, &d->backend, err);
 
-	session_health(d->session, o);
-	out_printf(o, "restarts=%u", d->from.restarts);
-	if (d->from.restarted_at) {
-		out_put(o, " ", 1);
-		out_time(o, "last", (uint64_t)d->from.restarted_at * 1000000000);
-		out_pair(o, "cause", d->from.restarted_for);
-	}
-	out_printf(o, "\nmount");
-	out_pair(o, "path", d->o->mountpoint);
-	out_printf(o, " version=%s\n", VERSION);
-	instance_health(&d->instance, o);
-	confined_health(o);
-	backend_health(d->backend, o);
-	intents_health(d->intents, o);
-	engine_health(d->engine, o);
+	r = r ? r : intents_new(d->o->state, &d->intents, err);
+	if (!r)
+		oplog_open(&d->oplog, d->intents, d->boot_id);
+	return r;
 }
 
 static int open_model(struct daemon *d, struct err *err)
@@ -119,22 +95,39 @@ static int open_model(struct daemon *d, struct err *err)
 		return r;
 	arena = stash_region(d->stash, STASH_MODEL, &size);
 	r = model_new(arena, size, &d->model, &d->found, err);
-	return r ? r : backend_open(&d->roots, d->model, &d->backend, err);
+	if (!r && d->found && fault_is("adopt-fault"))
+		abort();
+	/* No former one has had as many changes as milliseconds. */
+	if (!r && !d->found && d->from.generation > 1)
+		model_count_from(d->model, now_ms());
+	if (!r)
+		backend_use(d->backend, d->model);
+	if (!r && model_dropped(d->model))
+		say_at(SAY_WARNING,
+		       "%zu devices were not taken over from the former serving process, whose "
+		       "memory held what it cannot have written; they are looked at anew",
+		       model_dropped(d->model));
+	return r;
+}
+
+static void open_intents(struct daemon *d)
+{
+	struct intents_conf conf = { .boot_id = d->boot_id, .marks = !d->oplog.conf.at };
+
+	conf.copy = stash_region(d->stash, STASH_INTENTS, &conf.copy_size);
+	intents_open(d->intents, &conf, d->model);
 }
 
 static void meet_others(struct daemon *d)
 {
 	struct err err = { 0 };
 
-	instance_enter(&d->instance, d->o->sysfs);
-	if (d->from.generation == 1 && instance_others(&d->instance, &err) > 0)
+	if (instance_others(&d->instance, &err) > 0)
 		say("%s", err.text);
 }
 
 static int open_engine(struct daemon *d, struct err *err)
 {
-	size_t size;
-	void *journal = stash_region(d->stash, STASH_TXN, &size);
 	const struct engine_conf engine = {
 		.model = d->model,
 		.world = { .backend = d->backend,
@@ -146,11 +139,11 @@ static int open_engine(struct daemon *d, struct err *err)
 			   .give_nodes = backend_give_nodes,
 			   .lift = backend_lift,
 			   .await = backend_await,
-			   .late = backend_late },
+			   .late = backend_late,
+			   .state = backend_state },
 		.keeper = { d->intents, intents_keep },
 		.deadline_factor = d->o->deadline_factor,
-		.journal = journal,
-		.journal_size = size,
+		.journal = d->oplog.conf,
 		.threads = EXECUTORS,
 		.may = on_may,
 		.verdict = on_verdict,
@@ -169,7 +162,8 @@ static int open_tree(struct daemon *d, struct err *err)
 		.intents = d->intents,
 		.stash = d->stash,
 		.boot_id = d->boot_id,
-		.health = on_health,
+		.health = serving_health,
+		.metrics = serving_metrics,
 		.health_ctx = d,
 		.unique = session_unique,
 		.no_epochs = fault_is("no-epochs"),
@@ -205,7 +199,6 @@ static void *watch(void *ctx)
 	struct daemon *d = ctx;
 	struct err err = { 0 };
 
-	priority_lower();
 	if (hear(d, &err)) {
 		fail_wrap(&err, "changes of the machine are no longer seen");
 		handoff_report(d->sock, REPORT_FAILING, err.text);
@@ -213,16 +206,10 @@ static void *watch(void *ctx)
 	return NULL;
 }
 
-/* Observes the machine only from now on, because that uses the CPU for long. */
-static void look_around(void *ctx)
+static void look_around(struct daemon *d)
 {
-	struct daemon *d = ctx;
-	int r;
-
-	priority_serve();
-	r = thread_start(&d->watcher, watch, d);
-	d->watching = !r;
-	if (r)
+	d->watching = !thread_start(&d->watcher, watch, d);
+	if (!d->watching)
 		handoff_report(d->sock, REPORT_FAILING,
 			       "no thread to watch for changes of the machine");
 }
@@ -235,8 +222,8 @@ static int open_session(struct daemon *d, struct err *err)
 		.ops = tree_ops(),
 		.userdata = d->tree,
 		.leave = may_leave,
-		.calm = look_around,
 		.ctx = d,
+		.group = tree_group(d->tree),
 		.mountpoint = d->o->mountpoint,
 		.fault = getenv("PCIDEVFS_FAULT"),
 	};
@@ -256,26 +243,6 @@ static void *greet(void *ctx)
 	return NULL;
 }
 
-/* The content of a damaged state file is unknown: devices may stay claimed. */
-static int tell_damaged(const struct daemon *d)
-{
-	char text[600];
-
-	if (!d->intents || !intents_damaged(d->intents, text, sizeof(text)))
-		return 0;
-	say("%s", text);
-	return 1;
-}
-
-/* Reported at the start, so that the administrator learns it before the first claim. */
-static void tell_unusable(const struct daemon *d)
-{
-	char text[ERR_TEXT];
-
-	if (intents_unusable(d->intents, text, sizeof(text)))
-		say("%s", text);
-}
-
 static void watch_threads(struct daemon *d)
 {
 	const struct observer hangs = { .changed = fault_hang_at_change };
@@ -290,16 +257,23 @@ static void watch_threads(struct daemon *d)
 static int prepare(struct daemon *d, struct err *err)
 {
 	struct report_msg go;
-	int r = open_model(d, err);
+	int r = open_places(d, err);
 
 	if (!r) {
 		backend_hear(d->backend);
-		meet_others(d);
+		instance_enter(&d->instance, d->o->sysfs);
 	}
-	r = r ? r : intents_open(d->o->state, d->boot_id, d->model, &d->intents, err);
-	/* Needs rights for the state directory; from here on we have less. */
 	confine_server(d->o, &d->roots, getenv("PCIDEVFS_FAULT"));
-	if (!r && !d->found)
+	if (d->from.generation == 2 && fault_is("adopt-hang"))
+		fault_hang();
+	r = r ? r : open_model(d, err);
+	if (r)
+		return r;
+	d->oplog.conf.distrust = d->from.distrust;
+	open_intents(d);
+	if (d->from.generation == 1)
+		meet_others(d);
+	if (!d->found)
 		r = backend_scan(d->backend, err);
 	if (!r)
 		intents_sign(d->intents, d->o->mountpoint);
@@ -311,15 +285,19 @@ static int prepare(struct daemon *d, struct err *err)
 	r = tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1, err);
 	if (r)
 		return r;
-	tree_watch(d->tree, session_hand(d->session, HAND_WORKER));
-	engine_recover(d->engine, session_resends(d->session));
+	tree_watch(d->tree, session_hand(d->session, HAND_WORKER),
+		   session_hand(d->session, HAND_COMMANDS));
+	backend_follow_group(d->backend, on_group, d);
+	engine_recover(d->engine, &(struct former){ session_resends(d->session), d->found,
+						    session_connection(d->session),
+						    session_hand(d->session, HAND_OPERATIONS) });
 	intents_restore(d->intents, d->engine, d->found);
 	if (d->from.generation > 1) {
 		session_recover(d->session);
 		return 0;
 	}
-	tell_damaged(d);
-	tell_unusable(d);
+	serving_tell_damaged(d);
+	serving_tell_unusable(d);
 	handoff_report(d->sock, REPORT_READY, "");
 	r = fdmsg_recv(d->sock, &go, sizeof(go), NULL, 0);
 	return r ? fail(err, -r, "the holder is gone") : 0;
@@ -368,7 +346,8 @@ static int daemon_close(struct daemon *d, int status)
 		pthread_join(d->watcher, NULL);
 	}
 	tree_stop(d->tree);
-	engine_free(d->engine); /* workers of the tree could use it until now */
+	/* workers of the tree could use it until now */
+	oplog_close(&d->oplog, !engine_free(d->engine) && (d->ended || d->o->release_all));
 	tree_free(d->tree);
 	session_free(d->session);
 	intents_close(d->intents);
@@ -405,6 +384,7 @@ int daemon_can_adopt(const struct options *o)
 	int r = layouts_check(o->can_adopt, &err);
 
 	r = r ? r : stash_create(&d.fds[1], &err);
+	r = r ? r : backend_open(&d.roots, &d.backend, &err);
 	r = r ? r : open_model(&d, &err);
 	if (r)
 		puts(err.text);
@@ -418,9 +398,7 @@ int daemon_serve(const struct options *o)
 	uint64_t sock = 0;
 	int r;
 
-	/* Waits until it is told what to serve, possibly for long. */
-	priority_raise();
-	prctl(PR_SET_NAME, "pcidevfsd-spare");
+	prctl(PR_SET_NAME, "pcidevfsd");
 	r = parse_u64(o->serve, 1 << 20, &sock);
 	r = r ? r : fdmsg_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS);
 	if (r == -EPIPE)
@@ -429,7 +407,6 @@ int daemon_serve(const struct options *o)
 		say("--serve is for pcidevfsd itself");
 		return 2;
 	}
-	prctl(PR_SET_NAME, "pcidevfsd");
 	d.sock = (int)sock;
 	d.roots.watch = d.fds[2];
 	d.roots.spawner = d.fds[3];
@@ -444,6 +421,7 @@ int daemon_serve(const struct options *o)
 	if (!r) {
 		handoff_report(d.sock, REPORT_SERVING, "");
 		d.greeting = !thread_start(&d.greeter, greet, &d);
+		look_around(&d);
 	}
 	set_signals(SIG_UNBLOCK);
 	if (!r) {
@@ -464,20 +442,27 @@ int daemon_release(const struct options *o)
 	struct daemon d = { .o = o, .roots = options_roots(o) };
 	struct err err = { 0 };
 	int r = stash_create(&d.fds[1], &err);
+	bool any = false;
 
 	instance_boot_id(o->proc, d.boot_id);
 	r = r ? r : backend_open_spawner(&d.roots, &d.roots.spawner, &err);
+	r = r ? r : open_places(&d, &err);
 	r = r ? r : open_model(&d, &err);
-	r = r ? r : intents_open(o->state, d.boot_id, d.model, &d.intents, &err);
+	if (!r)
+		open_intents(&d);
 	r = r ? r : backend_scan(d.backend, &err);
 	r = r ? r : open_engine(&d, &err);
+	if (!r) {
+		model_stop(d.model); /* nobody listens, so nobody must be waited for */
+		engine_recover(d.engine, &(struct former){ .connection = now_us() });
+		any = release_interrupted(d.model, d.engine);
+	}
 	r = r ? r : intents_note(d.intents, &err);
 	if (r) {
 		say("%s", err.text);
 	} else {
-		model_stop(d.model); /* nobody listens, so nobody must be waited for */
-		r = release_by_engine(d.model, d.intents, d.engine);
+		r = release_by_engine(d.model, d.engine, any);
 	}
-	r |= tell_damaged(&d);
+	r |= serving_tell_damaged(&d);
 	return daemon_close(&d, r ? 1 : 0);
 }

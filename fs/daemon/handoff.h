@@ -19,6 +19,7 @@ struct handover {
 	int64_t restarted_at;	 /* seconds since 1970; 0: never */
 	char restarted_for[160]; /* why; "": never */
 	bool killed;		 /* by SIGKILL, so not by a fault of its own */
+	bool distrust;		 /* the records of operations may be what ends one after another */
 };
 
 /* From the serving process to the holder, and from the holder to --replace. The first three, and

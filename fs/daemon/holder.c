@@ -22,7 +22,6 @@
 #include "pcidevfs/notify.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
-#include "priority.h"
 #include "retry.h"
 #include "server.h"
 #include "signals.h"
@@ -33,7 +32,6 @@
 enum {
 	NO_START_MS = 5000, /* pause after a process that could not be started */
 	NUDGE_MS = 20,
-	SPARE_MS = 20,	       /* after the first answer, which it must not delay */
 	LEAVE_GRACE_MS = 5000, /* after this the successor carries on */
 	BACK_ENDS = 3, /* of a new program that never served: then the former one returns */
 };
@@ -44,28 +42,12 @@ static void start_server(struct holder *h)
 	struct err err = { 0 };
 
 	h->next.generation++;
-	h->spare_at = 0;
-	h->server = h->spare;
-	h->spare = server_none;
-	if (h->server.pid && !server_go(&h->server, &h->next, fds, &err))
-		return;
-	if (!server_start(&h->server, h->o, h->path, &err) &&
-	    !server_go(&h->server, &h->next, fds, &err))
+	if (!server_start(&h->server, h->o, h->path, &h->next, fds, &err))
 		return;
 	say("%s", err.text);
 	h->start_at = now_ms() + NO_START_MS;
 	if (!h->mounted)
 		holder_finish(h, 1);
-}
-
-/* Only after one that served: a program that cannot be loaded must not be retried for ever. */
-static void start_spare(struct holder *h)
-{
-	struct err err = { 0 };
-
-	h->spare_at = 0;
-	if (server_start(&h->spare, h->o, h->path, &err))
-		say("%s", err.text);
 }
 
 static void begin_end(struct holder *h)
@@ -85,24 +67,40 @@ static void begin_end(struct holder *h)
 
 static void go_back(struct holder *h);
 
-/* The server is gone, and all it had read is unanswered: starts the next one, or ends. */
+/* Better a new look at the machine than no mount. */
+static void forget(struct holder *h)
+{
+	enum forget what = retry_forget(&h->retry);
+	int r = what == FORGET_NOTHING ? 0 : stash_clear(h->stash, STASH_MODEL);
+
+	h->next.distrust = what == FORGET_OPERATIONS;
+	if (what == FORGET_OPERATIONS)
+		r = r ? r : stash_clear(h->stash, STASH_INTENTS);
+	if (r)
+		say("what former serving processes knew cannot be forgotten: %s", strerror(-r));
+	else if (what != FORGET_NOTHING)
+		say_at(SAY_WARNING,
+		       "the next serving process forgets what former ones knew of the devices%s, "
+		       "and looks at the machine anew",
+		       what == FORGET_OPERATIONS ? " and of running operations" : "");
+}
+
+/* The server is gone, and all it had read is unanswered: has the next one started, or ends. */
 static void on_server_end(struct holder *h)
 {
-	const struct server *was = &h->ended;
+	const struct server was = h->server;
 	struct handover next = h->next;
 	struct mount_entry top;
 
-	h->ended = h->server;
-	h->server = server_none;
-	retry_note(&h->retry, server_ended(was, &next));
+	retry_note(&h->retry, server_ended(&was, &next));
+	server_drop(&h->server);
 	if (h->ending) {
-		if (was->stopping && now_ms() >= was->kill_at && server_left_op(h->stash))
-			say("a running operation was interrupted; its devices may be half way "
-			    "between two drivers");
+		if (was.stopping && now_ms() >= was.kill_at && server_left_op(h->stash))
+			say("a running operation was interrupted; the next start undoes it");
 		holder_finish(h, 0);
 		return;
 	}
-	if (was->gone) {
+	if (was.gone) {
 		bool aborted = !mountpoint_find(h->path, &top) && top.minor == h->mount.minor;
 
 		say("%s was %s; nothing is left to serve", h->path,
@@ -113,11 +111,11 @@ static void on_server_end(struct holder *h)
 	if (h->takeover.state == TAKEOVER_AGREED)
 		return;
 	say_at(SAY_WARNING, "%s%s", next.restarted_for, h->mounted ? "; the next one goes on" : "");
-	if (!h->mounted || (was->aborted && server_forget_connection(h->stash))) {
+	if (!h->mounted || (was.aborted && server_forget_connection(h->stash))) {
 		holder_finish(h, 1);
 		return;
 	}
-	if (h->former >= 0 && !was->served && h->retry.failed + h->retry.killed >= BACK_ENDS)
+	if (h->former >= 0 && !was.served && h->retry.failed + h->retry.killed >= BACK_ENDS)
 		go_back(h);
 	h->next = next;
 	h->next.restarts++;
@@ -130,6 +128,7 @@ static void on_server_end(struct holder *h)
 		holder_finish(h, 1);
 		return;
 	}
+	forget(h);
 	h->start_at = now_ms() + retry_pause_ms(&h->retry);
 }
 
@@ -153,7 +152,6 @@ static void on_ready(struct holder *h)
 static void on_serving(struct holder *h)
 {
 	h->server.served = true;
-	h->spare_at = now_ms() + SPARE_MS;
 	if (h->takeover.state != TAKEOVER_STARTED)
 		return;
 	takeover_done(&h->takeover, h->path);
@@ -216,13 +214,6 @@ static void on_server_word(struct holder *h)
 	}
 }
 
-static void drop_others(struct holder *h)
-{
-	spawn_close(&h->spawn);
-	server_drop(&h->spare);
-	server_drop(&h->ended);
-}
-
 static struct estate estate_of(const struct holder *h)
 {
 	return (struct estate){ .fuse = h->fuse,
@@ -242,7 +233,7 @@ static void go_back(struct holder *h)
 	struct estate e = estate_of(h);
 
 	takeover_refuse(&h->takeover, "the new program fails to serve; the former one goes on");
-	drop_others(h);
+	spawn_close(&h->spawn);
 	e.conn = -1;
 	takeover_exec(h->former, &e, h->o, h->path);
 	close(h->former);
@@ -257,7 +248,7 @@ static void hand_over(struct holder *h)
 	char text[ERR_TEXT];
 	int r;
 
-	drop_others(h); /* the spare process is of our program, not the new one */
+	spawn_close(&h->spawn);
 	e.former = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	r = takeover_exec(h->takeover.exe, &e, &h->takeover.o, h->path);
 	if (e.former >= 0)
@@ -304,8 +295,6 @@ static int pause_of(const struct holder *h)
 		return NUDGE_MS;
 	if (!h->server.pid)
 		until = h->start_at;
-	else if (h->spare_at)
-		until = h->spare_at;
 	until = look_at < until ? look_at : until;
 	until = ask_until < until ? ask_until : until;
 	look_at = spawn_look_at(&h->spawn);
@@ -325,7 +314,6 @@ static void turn(struct holder *h)
 		{ h->listen, POLLIN, 0 },
 		{ t->state == TAKEOVER_CALLED ? t->conn : -1, POLLIN, 0 },
 		{ t->state == TAKEOVER_ASKING ? t->pidfd : -1, POLLIN, 0 },
-		{ h->spare.pidfd, POLLIN, 0 },
 		{ server_rests(&h->server) ? h->fuse : -1, POLLIN, 0 },
 		{ h->spawn.pidfd, POLLIN, 0 },
 	};
@@ -346,9 +334,7 @@ static void turn(struct holder *h)
 		on_caller(h);
 	if (p[5].revents)
 		takeover_verdict(&h->takeover);
-	if (p[6].revents)
-		server_drop(&h->spare);
-	if (p[7].revents && server_rests(&h->server))
+	if (p[6].revents && server_rests(&h->server))
 		server_asked(&h->server);
 	spawn_watch(&h->spawn, h->o);
 	advance_takeover(h);
@@ -357,16 +343,12 @@ static void turn(struct holder *h)
 	holder_abort_what_stays(h);
 	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)
 		start_server(h);
-	server_drop(&h->ended);
-	if (h->spare_at && now_ms() >= h->spare_at)
-		start_spare(h);
 }
 
 static int hold(struct holder *h)
 {
 	struct err err = { 0 };
 
-	priority_raise();
 	confine_holder(h->mounted);
 	h->signals = signals_open();
 	h->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
@@ -385,7 +367,7 @@ static int hold(struct holder *h)
 		turn(h);
 	if (h->server.pid)
 		server_stop(&h->server, SERVER_END, 0);
-	drop_others(h);
+	spawn_close(&h->spawn);
 	/* Waiting callers get an error once the last descriptor is closed. */
 	holder_deafen(h);
 	if (h->mounted)
@@ -400,7 +382,7 @@ static void holder_init(struct holder *h, const struct options *o)
 	*h = (struct holder){
 		.o = o, .fuse = -1, .stash = -1, .watch = -1, .listen = -1, .former = -1
 	};
-	h->server = h->spare = h->ended = server_none;
+	h->server = server_none;
 	h->spawn = spawn_none;
 	takeover_init(&h->takeover);
 }

@@ -25,9 +25,6 @@ struct holder {
 	int status; /* of the process, once finished is set */
 	bool finished;
 	struct server server;
-	struct server spare; /* the next one, loaded and asleep */
-	struct server ended; /* reaped when the next one runs, because that may take milliseconds */
-	uint64_t spare_at;   /* now_ms() of its start; 0: none is due */
 	struct spawn spawn;
 	struct takeover takeover;
 	struct handover next; /* for the next serving process */

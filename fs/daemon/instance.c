@@ -17,7 +17,7 @@
 
 #define ENTRY "daemon-"
 
-enum { ENTRIES_MAX = 256, TRIES = 20 };
+enum { ENTRIES_MAX = 256, TEST_MS = 20 };
 
 /* Length of "daemon-SYSFS-"; SYSFS is a device and an inode. */
 static size_t sysfs_part(const struct instance *i)
@@ -48,14 +48,14 @@ static bool is_dead(int dir, const char *name)
 	return true;
 }
 
-/* Returns 0 or -errno; -EWOULDBLOCK: somebody is just testing whether our entry is dead. */
+/* Returns 0 or -errno. Somebody may just be testing whether our entry is dead. */
 static int take(struct instance *i, int dir, struct err *err)
 {
 	int fd = 0;
 
 	pthread_mutex_lock(&i->lock);
 	if (i->fd < 0 || !lockfile_holds(i->fd, dir, i->name)) {
-		fd = lockfile_take(dir, i->name, err);
+		fd = lockfile_await(dir, i->name, TEST_MS, err);
 		if (fd >= 0) {
 			closep(&i->fd);
 			i->fd = fd;
@@ -104,6 +104,7 @@ int instance_others(struct instance *i, struct err *err)
 
 void instance_enter(struct instance *i, const char *sysfs)
 {
+	_close_ int dir = -1;
 	struct stat tree, space;
 
 	pthread_mutex_init(&i->lock, NULL);
@@ -113,13 +114,9 @@ void instance_enter(struct instance *i, const char *sysfs)
 	snprintf(i->name, sizeof(i->name), ENTRY "%u:%u:%ju-%ju-%d", major(tree.st_dev),
 		 minor(tree.st_dev), (uintmax_t)tree.st_ino, (uintmax_t)space.st_ino,
 		 (int)getpid());
-	for (int tries = 0; tries < TRIES; tries++) {
-		_close_ int dir = control_dir(true, NULL);
-
-		if (dir < 0 || take(i, dir, NULL) != -EWOULDBLOCK)
-			return;
-		usleep(1000);
-	}
+	dir = control_dir(true, NULL);
+	if (dir >= 0)
+		take(i, dir, NULL);
 }
 
 void instance_leave(struct instance *i)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "fs/ctl/ctl_store.h"
+#include "fs/ctl/ctl.h"
 #include "layouts.h"
 
 #include <errno.h>
@@ -9,6 +9,7 @@
 #include "fs/journal.h"
 #include "fs/objects.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/txn.h"
@@ -29,9 +30,10 @@ static const struct region_head *const layouts[] = {
 	[STASH_LOG] = &record_layout,
 	[STASH_FILES] = &files_layout,
 	[STASH_JOURNAL] = &journal_layout,
-	[STASH_TXN] = &engine_layout,
+	[STASH_INTENTS] = &copy_layout,
 	[STASH_COUNT] = &stash_layout,
 	&log_layout,
+	&engine_layout,
 	&estate_layout,
 };
 

@@ -14,95 +14,60 @@
 #include <sys/wait.h>
 
 #include "control.h"
+#include "pcidevfs/critical.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
-/* mountinfo writes blanks, newlines and backslashes as three octal digits. */
-static void unescape(char *text)
+/* The caller frees it. NULL with errno set. */
+static char *read_mounts(void)
 {
-	char *to = text;
-
-	for (const char *from = text; *from; to++) {
-		size_t n = *from == '\\' ? strspn(from + 1, "01234567") : 0;
-
-		if (n >= 3)
-			*to = (char)((from[1] - '0') * 64 + (from[2] - '0') * 8 + from[3] - '0');
-		else
-			*to = *from;
-		from += n >= 3 ? 4 : 1;
-	}
-	*to = '\0';
-}
-
-/* "36 35 98:0 /root /mount/point opts [fields...] - type source super": returns the mount point, or
- * NULL if the line is invalid. */
-static const char *parse_line(char *line, struct mount_entry *ret)
-{
-	char *save, *path, *word = strtok_r(line, " \n", &save);
-	const char *dev = NULL;
-
-	for (int i = 0; word && i < 4; i++) {
-		if (i == 2)
-			dev = word;
-		word = strtok_r(NULL, " \n", &save);
-	}
-	path = word;
-	if (!path || sscanf(dev, "%u:%u", &ret->major, &ret->minor) != 2)
-		return NULL;
-	unescape(path);
-	while (word && strcmp(word, "-"))
-		word = strtok_r(NULL, " \n", &save);
-	word = word ? strtok_r(NULL, " \n", &save) : NULL;
-	ret->ours = word && !strcmp(word, MOUNT_TYPE);
-	return word ? path : NULL;
-}
-
-int mountpoint_in(FILE *mountinfo, const char *path, struct mount_entry *ret)
-{
-	_free_ char *line = NULL;
-	struct mount_entry entry;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+	char *text = NULL;
 	size_t size = 0;
+
+	if (!f)
+		return NULL;
+	if (getdelim(&text, &size, '\0', f) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(f);
+	return text;
+}
+
+int mountpoint_in(char *mountinfo, const char *path, struct mount_entry *ret)
+{
+	struct mount_line line;
 	int r = -ENOENT;
 
 	/* Later mounts come later: the last match is on top. */
-	while (getline(&line, &size, mountinfo) > 0) {
-		const char *at = parse_line(line, &entry);
-
-		if (at && !strcmp(at, path)) {
-			*ret = entry;
+	while (mount_next(&mountinfo, &line))
+		if (!strcmp(line.point, path)) {
+			*ret = (struct mount_entry){ line.major, line.minor,
+						     !strcmp(line.type, MOUNT_TYPE) };
 			r = 0;
 		}
-	}
 	return r;
 }
 
 bool mountpoint_any(char *ret, size_t size)
 {
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	struct mount_entry entry;
-	_free_ char *line = NULL;
-	bool found = false;
-	size_t room = 0;
+	_free_ char *text = read_mounts();
+	char *next = text;
+	struct mount_line line;
 
-	while (f && !found && getline(&line, &room, f) > 0) {
-		const char *at = parse_line(line, &entry);
-
-		found = at && entry.ours && str_copy(ret, size, at);
-	}
-	if (f)
-		fclose(f);
-	return found;
+	while (mount_next(&next, &line))
+		if (!strcmp(line.type, MOUNT_TYPE) && str_copy(ret, size, line.point))
+			return true;
+	return false;
 }
 
 int mountpoint_find(const char *path, struct mount_entry *ret)
 {
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	int r = f ? mountpoint_in(f, path, ret) : -errno;
+	_free_ char *text = read_mounts();
 
-	if (f)
-		fclose(f);
-	return r;
+	return text ? mountpoint_in(text, path, ret) : -errno;
 }
 
 /* Resolves all but the last component: a dead mount cannot be looked up. NULL with errno set. */

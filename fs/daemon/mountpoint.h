@@ -4,7 +4,7 @@
 #define FS_MOUNTPOINT_H
 
 #include <stdbool.h>
-#include <stdio.h>
+#include <stddef.h>
 
 struct err;
 
@@ -21,8 +21,8 @@ int mountpoint_resolve(const char *arg, char **ret_path, struct err *err);
 int mountpoint_find(const char *path, struct mount_entry *ret);
 /* Finds the path of a mount of ours. False: there is none. */
 bool mountpoint_any(char *ret, size_t size);
-/* Like mountpoint_find(), in such a text. */
-int mountpoint_in(FILE *mountinfo, const char *path, struct mount_entry *ret);
+/* Like mountpoint_find(), in such a text, which is overwritten. */
+int mountpoint_in(char *mountinfo, const char *path, struct mount_entry *ret);
 /* Prepares path for a mount: creates its last component, detaches mounts of ours whose daemon is
  * dead. Refuses a path that is not a directory, and a live daemon's mount. */
 int mountpoint_prepare(const char *path, struct err *err);

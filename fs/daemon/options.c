@@ -11,7 +11,7 @@
 #include "pcidevfs/util.h"
 
 /* A row without arg is a flag; one without help is only for our own processes. */
-struct option_row {
+struct daemon_option {
 	const char *name;
 	const char *arg;
 	size_t offset;
@@ -24,7 +24,7 @@ struct option_row {
 #define KUBEVIRT_USER "107:107"
 
 /* Rows with a value come first: OPTION_VALUES counts them. */
-static const struct option_row rows[] = {
+static const struct daemon_option rows[] = {
 	{ "sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", SYSFS_ROOT },
 	{ "dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },
 	{ "proc", "DIR", FIELD(proc), "its proc", PROC_ROOT },
@@ -59,7 +59,7 @@ static const struct option_row rows[] = {
 	{ "can-adopt", "WHAT", FIELD(can_adopt), NULL, NULL },
 };
 
-static const char **text_field(struct options *o, const struct option_row *row)
+static const char **text_field(struct options *o, const struct daemon_option *row)
 {
 	return (const char **)((char *)o + row->offset);
 }
@@ -71,7 +71,7 @@ void options_help(FILE *to)
 		"Shows the machine's devices at MOUNTPOINT (made if its parent is there) and hands\n"
 		"them to guests. Stays in the foreground; SIGTERM ends it and unmounts.\n\n");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		const struct option_row *row = &rows[i];
+		const struct daemon_option *row = &rows[i];
 		char left[40];
 
 		if (!row->help)
@@ -196,7 +196,8 @@ int options_parse(int argc, char **argv, struct options *ret)
 
 struct roots options_roots(const struct options *o)
 {
-	return (struct roots){ o->sysfs, o->dev, o->proc, o->driver_root, .usb_owner = o->usb_ids };
+	return (struct roots){ o->sysfs,       o->dev,		  o->proc,
+			       o->driver_root, .state = o->state, .usb_owner = o->usb_ids };
 }
 
 void options_argv(const struct options *o, const char *role, const char *value,

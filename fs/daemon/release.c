@@ -32,6 +32,15 @@ static void say_verdict(const char *address, const char *claim, const char *refu
 	fflush(stdout);
 }
 
+static void say_setting(const char *address, const char *file, const char *refusal)
+{
+	if (refusal)
+		fprintf(stderr, "%s: its %s stays: %s\n", address, file, refusal);
+	else
+		printf("%s: its %s is what it was before\n", address, file);
+	fflush(stdout);
+}
+
 /* ---- through the tree */
 
 /* The device's directory below the mount: in that of its bus. */
@@ -94,6 +103,8 @@ static FILE *open_intents(int dir)
 	return f;
 }
 
+#define DEVICE " device="
+
 /* Gets the value of a key such as " claim=" from the device's line of intents. */
 static bool read_intent(int dir, const struct key *dev, const char *key, char *ret, size_t size)
 {
@@ -103,7 +114,7 @@ static bool read_intent(int dir, const struct key *dev, const char *key, char *r
 	const char *value = NULL;
 	size_t room = 0;
 
-	snprintf(device, sizeof(device), " device=%s ", key_id(dev, id));
+	snprintf(device, sizeof(device), DEVICE "%s ", key_id(dev, id));
 	while (f && !value && getline(&line, &room, f) >= 0)
 		value = strstr(line, device) && !strstr(line, " state=damaged ") ? strstr(line, key)
 										  : NULL;
@@ -113,6 +124,60 @@ static bool read_intent(int dir, const struct key *dev, const char *key, char *r
 		snprintf(ret, size, "%.*s", (int)strcspn(value + strlen(key), " \n"),
 			 value + strlen(key));
 	return value;
+}
+
+/* The settings of a VF that its line of intents has: no claim has ended them. */
+static int release_line(int dir, const char *line, const struct key *dev, bool *any)
+{
+	char key[16], id[KEY_NAME + 8], why[ERR_TEXT + 64];
+	int status = 0;
+
+	for (enum vfconf which = 0; which < VFCONF_COUNT; which++) {
+		const char *file = vfconf_name(which);
+		_close_ int fd = -1;
+		bool done;
+
+		snprintf(key, sizeof(key), " %s=", file);
+		if (!strstr(line, key))
+			continue;
+		fd = open_file(dir, dev, file, O_WRONLY);
+		done = fd >= 0 && write(fd, "none\n", 5) >= 0;
+		if (!done && !read_line(dir, dev, "last_error", why, sizeof(why)))
+			STR_COPY(why, strerror(errno));
+		say_setting(key_id(dev, id), file, done ? NULL : why);
+		status |= !done;
+		*any = true;
+	}
+	return status;
+}
+
+static bool device_of(const char *line, struct key *ret)
+{
+	const char *at = strstr(line, DEVICE);
+	char id[KEY_NAME + 8];
+
+	if (!at || strstr(line, " state=damaged "))
+		return false;
+	at += strlen(DEVICE);
+	snprintf(id, sizeof(id), "%.*s", (int)strcspn(at, " \n"), at);
+	return key_parse(id, ret);
+}
+
+/* Reads intents once: there may be thousands of VFs. */
+static int release_settings(int dir, bool *any)
+{
+	FILE *f = open_intents(dir);
+	_free_ char *line = NULL;
+	size_t room = 0;
+	struct key dev;
+	int status = 0;
+
+	while (f && getline(&line, &room, f) >= 0)
+		if (device_of(line, &dev))
+			status |= release_line(dir, line, &dev, any);
+	if (f)
+		fclose(f);
+	return status;
 }
 
 /* Is there a stored claim that its device does not have? If not, intents need not be searched. */
@@ -148,14 +213,6 @@ static bool read_claim(int dir, const struct key *dev, bool missing,
 	return read_line(dir, dev, "state", state, sizeof(state)) && !strcmp(state, "stuck");
 }
 
-/* Is there an interrupted operation that a release does not end? */
-static bool is_interrupted(int dir, const struct key *dev)
-{
-	char boot[64];
-
-	return read_intent(dir, dev, " boot=", boot, sizeof(boot));
-}
-
 static int release_entry(int dir, const struct key *dev, bool missing, bool *any)
 {
 	char id[KEY_NAME + 8];
@@ -169,8 +226,6 @@ static int release_entry(int dir, const struct key *dev, bool missing, bool *any
 		from = NULL;
 	read_line(dir, dev, "reason", why, sizeof(why));
 	rc = write_none(dir, dev, from, why, sizeof(why));
-	if (!rc && !from && is_interrupted(dir, dev))
-		rc = -EBUSY;
 	say_verdict(key_id(dev, id), from, rc ? why : NULL);
 	*any = true;
 	return rc != 0;
@@ -227,6 +282,7 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	missing = any_missing(root);
 	for (enum bus bus = BUS_NONE + 1; bus < BUS_COUNT; bus++)
 		*ret_status |= release_bus(root, bus, missing, &any);
+	*ret_status |= release_settings(root, &any);
 	if (!*ret_status && !any)
 		puts("nothing was claimed");
 	return true;
@@ -279,10 +335,10 @@ static void on_verdict(void *ctx, const struct err *err)
 	pthread_mutex_unlock(&a->lock);
 }
 
-static int release(struct engine *e, const struct request *request, const char *claim)
+/* Submits the request and waits for its verdict. */
+static struct err verdict_of(struct engine *e, const struct request *request)
 {
 	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
-	char id[KEY_NAME + 8];
 	struct answer a = { .lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER };
 
 	txn_submit(e, request, 1, &self, on_verdict, &a);
@@ -290,40 +346,97 @@ static int release(struct engine *e, const struct request *request, const char *
 	while (!a.is_there)
 		pthread_cond_wait(&a.come, &a.lock);
 	pthread_mutex_unlock(&a.lock);
-	say_verdict(key_id(&request->dev, id), claim, a.err.code ? a.err.text : NULL);
-	return a.err.code != 0;
+	return a.err;
 }
 
-/* Before claims, because an interrupted operation may be in their way. */
-static int release_interrupted(struct intents *in, struct engine *e, bool *any)
+static int release(struct engine *e, const struct request *request, const char *claim)
 {
-	unsigned int refused = 0;
-	struct request request;
+	const struct err err = verdict_of(e, request);
+	char id[KEY_NAME + 8];
 
-	while (intents_interrupted(in, refused, &request)) {
-		refused += release(e, &request, NULL);
-		*any = true;
-	}
-	return refused != 0;
+	say_verdict(key_id(&request->dev, id), claim, err.code ? err.text : NULL);
+	return err.code != 0;
 }
 
-int release_by_engine(struct model *m, struct intents *in, struct engine *e)
+bool release_interrupted(struct model *m, struct engine *e)
 {
+	_free_ struct key *busy = calloc(model_count(m) + 1, sizeof(*busy));
+	const struct device *dev;
+	char id[KEY_NAME + 8];
+	size_t pos = 0, n = 0;
 	bool any = false;
-	int status = release_interrupted(in, e, &any);
+
+	model_lock(m);
+	while (busy && (dev = model_next(m, &pos)))
+		if (dev->busy[0])
+			busy[n++] = dev->key;
+	model_unlock(m);
+	while (!engine_idle(e))
+		usleep(10000);
+	model_lock(m);
+	for (size_t i = 0; i < n; i++) {
+		dev = model_find(m, &busy[i]);
+		if (dev && !dev->stuck[0])
+			say_verdict(key_id(&busy[i], id), NULL, NULL);
+		any |= dev && !dev->stuck[0];
+	}
+	model_unlock(m);
+	return any;
+}
+
+static bool next_with(struct model *m, size_t *pos, const char *file, struct key *ret)
+{
+	const struct device *dev;
+
+	model_lock(m);
+	while ((dev = model_next(m, pos)) && !intent_has(&dev->intent, file))
+		;
+	if (dev)
+		*ret = dev->key;
+	model_unlock(m);
+	return dev;
+}
+
+static int settings_by_engine(struct model *m, struct engine *e, bool *any)
+{
+	char id[KEY_NAME + 8];
+	int status = 0;
+
+	for (enum vfconf which = 0; which < VFCONF_COUNT; which++) {
+		struct request request = { .dev = { 0 } };
+		size_t pos = 0;
+
+		STR_COPY(request.file, vfconf_name(which));
+		while (next_with(m, &pos, request.file, &request.dev)) {
+			const struct err err = verdict_of(e, &request);
+
+			say_setting(key_id(&request.dev, id), request.file,
+				    err.code ? err.text : NULL);
+			status |= err.code != 0;
+			*any = true;
+		}
+	}
+	return status;
+}
+
+int release_by_engine(struct model *m, struct engine *e, bool any)
+{
 	const struct device *dev;
 	size_t pos = 0;
+	int status = 0;
 
 	for (;;) {
 		struct request request = { .file = "claim" };
-		char claim[CLAIM_NAME];
+		char claim[CLAIM_NAME], stuck[sizeof(dev->stuck)], id[KEY_NAME + 8];
 
 		model_lock(m);
-		while ((dev = model_next(m, &pos)) && !dev->intent.claim[0])
+		while ((dev = model_next(m, &pos)) && !dev->intent.claim[0] && !dev->stuck[0])
 			;
 		if (dev) {
 			request.dev = dev->key;
 			STR_COPY(claim, dev->intent.claim);
+			/* A release finds nothing to do for VFs that could not be removed. */
+			STR_COPY(stuck, claim[0] || dev->facts.use != USE_HOST ? "" : dev->stuck);
 			if (dev->caps & CAP_VGPU && !dev->facts.mdevctl[0])
 				STR_COPY(request.file, "profile");
 		}
@@ -331,8 +444,11 @@ int release_by_engine(struct model *m, struct intents *in, struct engine *e)
 		if (!dev)
 			break;
 		any = true;
-		status |= release(e, &request, claim);
+		status |= stuck[0] || release(e, &request, claim[0] ? claim : NULL);
+		if (stuck[0])
+			say_verdict(key_id(&request.dev, id), NULL, stuck);
 	}
+	status |= settings_by_engine(m, e, &any);
 	if (!any)
 		puts("nothing was claimed");
 	return status;

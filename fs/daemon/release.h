@@ -7,7 +7,6 @@
 #include <stdbool.h>
 
 struct engine;
-struct intents;
 struct model;
 struct options;
 
@@ -17,7 +16,11 @@ bool release_in_tree(const struct options *o, int *ret_status);
 /* Is the state directory missing? Says so, with the mount that may have been meant; makes
  * nothing. */
 bool release_nothing(const struct options *o, int *ret_status);
-/* By the engine, from the model and intents_note(). Returns 0 or 1 likewise. */
-int release_by_engine(struct model *m, struct intents *in, struct engine *e);
+/* After engine_recover(), which has begun to undo what a daemon has left half way: waits for that.
+ * Returns whether something was given back. */
+bool release_interrupted(struct model *m, struct engine *e);
+/* By the engine, from the model and intents_note(), also what is stuck. any: something was given
+ * back before. Returns 0 or 1 likewise. */
+int release_by_engine(struct model *m, struct engine *e, bool any);
 
 #endif

@@ -2,8 +2,10 @@
 #include "retry.h"
 
 enum {
-	FREE = 3,      /* failures without a pause */
-	PAUSE_MS = 10, /* the first pause is twice this; each next one doubles */
+	FREE = 3, /* failures without a pause */
+	FORGET_AFTER = 3,
+	FORGET_AFTER_KILLS = 20, /* a few can be anybody's, and nothing is lost by them */
+	PAUSE_MS = 10,		 /* the first pause is twice this; each next one doubles */
 };
 
 struct patience {
@@ -23,6 +25,9 @@ void retry_note(struct retry *r, enum server_end how)
 		r->killed++;
 	else
 		r->failed++;
+	if (how == SERVER_UNBORN)
+		r->unborn++;
+	r->last = how;
 }
 
 static unsigned int pause_of(const struct patience *p, unsigned int n)
@@ -42,6 +47,16 @@ unsigned int retry_pause_ms(const struct retry *r)
 	unsigned int killed = pause_of(&for_killed, r->killed);
 
 	return failed > killed ? failed : killed;
+}
+
+enum forget retry_forget(const struct retry *r)
+{
+	/* The kernel may have killed them because what they took over made them grow. */
+	if (r->last == SERVER_KILLED)
+		return r->killed == FORGET_AFTER_KILLS ? FORGET_MODEL : FORGET_NOTHING;
+	if (r->unborn == FORGET_AFTER || r->failed == 2 * FORGET_AFTER)
+		return FORGET_MODEL;
+	return r->unborn == 3 * FORGET_AFTER ? FORGET_OPERATIONS : FORGET_NOTHING;
 }
 
 bool retry_hopeless(const struct retry *r)

@@ -14,7 +14,6 @@
 #include "options.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
-#include "pcidevfs/txn.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "fs/stash.h"
@@ -86,7 +85,8 @@ void server_drop(struct server *s)
 	*s = server_none;
 }
 
-int server_start(struct server *s, const struct options *o, const char *mountpoint, struct err *err)
+int server_start(struct server *s, const struct options *o, const char *mountpoint,
+		 const struct handover *what, const int fds[HANDOVER_FDS], struct err *err)
 {
 	pid_t holder = getpid();
 	int pair[2], r;
@@ -102,25 +102,16 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
 	close(pair[1]);
 	if (!r)
 		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
-	if (!r && s->pidfd >= 0)
-		return 0;
-	r = r ? r : -errno;
-	server_drop(s);
-	return fail(err, -r, "cannot start the serving process: %s", strerror(-r));
-}
-
-int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS],
-	      struct err *err)
-{
+	if (!r && s->pidfd < 0)
+		r = -errno;
 	/* The message waits in the socket, so the holder never waits for a dead process. */
-	int r = fdmsg_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
-
+	r = r ? r : fdmsg_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
 	s->since = now_ms();
 	watchdog_begin(&s->watchdog);
 	if (!r)
 		return 0;
 	server_drop(s);
-	return fail(err, -r, "cannot speak to the serving process: %s", strerror(-r));
+	return fail(err, -r, "cannot start the serving process: %s", strerror(-r));
 }
 
 void server_stop(struct server *s, int how, unsigned int grace_ms)
@@ -229,11 +220,13 @@ static enum server_end judge_end(const struct server *s, const siginfo_t *end)
 	bool killed = was_killed(end), young = now_ms() - s->since < YOUNG_MS;
 
 	if (was_hung(s, end))
-		return now_ms() - s->since < HUNG_YOUNG_MS ? SERVER_FAILED : SERVER_SERVED;
+		return now_ms() - s->since >= HUNG_YOUNG_MS ? SERVER_SERVED
+		       : s->served			     ? SERVER_FAILED
+							     : SERVER_UNBORN;
 	if (s->stopping && !s->failing[0])
 		return SERVER_SERVED;
 	if (!s->served)
-		return killed && !s->stopping ? SERVER_KILLED : SERVER_FAILED;
+		return killed && !s->stopping ? SERVER_KILLED : SERVER_UNBORN;
 	return young && !killed ? SERVER_FAILED : SERVER_SERVED;
 }
 
@@ -251,36 +244,20 @@ int server_forget_connection(int stash)
 {
 	static const enum stash_region regions[] = { STASH_SESSION, STASH_CTL, STASH_FILES,
 						     STASH_JOURNAL };
-	struct stash *s;
-	void *journal;
-	size_t size;
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(regions) && !r; i++)
 		r = stash_clear(stash, regions[i]);
-	r = r ? r : stash_attach(stash, &s, NULL);
-	if (r) {
+	if (r)
 		say("the memory of the connection that was aborted cannot be cleared: %s",
 		    strerror(-r));
-		return r;
-	}
-	journal = stash_region(s, STASH_TXN, &size);
-	engine_forget_requests(journal, size);
-	stash_detach(s);
-	return 0;
+	return r;
 }
 
 bool server_left_op(int stash)
 {
-	struct stash *s;
-	void *journal;
-	size_t size;
-	bool left;
+	uint64_t in_hand[HANDS];
 
-	if (stash_attach(stash, &s, NULL))
-		return false;
-	journal = stash_region(s, STASH_TXN, &size);
-	left = engine_was_interrupted(journal, size);
-	stash_detach(s);
-	return left;
+	session_in_hand(stash, in_hand);
+	return in_hand[HAND_OPERATIONS];
 }

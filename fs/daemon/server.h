@@ -24,7 +24,7 @@ struct server {
 	pid_t pid; /* 0: no process, and no descriptors */
 	int pidfd; /* readable once it is completely gone */
 	int sock;
-	uint64_t since;	  /* now_ms() of server_go() */
+	uint64_t since;	  /* now_ms() of server_start() */
 	bool served;	  /* it sent REPORT_SERVING */
 	bool gone;	  /* it sent REPORT_GONE */
 	int stopping;	  /* the signal; 0: not stopping */
@@ -38,13 +38,10 @@ struct server {
 
 extern const struct server server_none;
 
-/* Starts this program (not the present file at its path) with --serve. The process sleeps until
- * server_go(), so that it is loaded before it is needed. */
+/* Starts this program (not the present file at its path) with --serve, and passes what and fds to
+ * it. */
 int server_start(struct server *s, const struct options *o, const char *mountpoint,
-		 struct err *err);
-/* Passes what and fds to it. On failure it is dropped. */
-int server_go(struct server *s, const struct handover *what, const int fds[HANDOVER_FDS],
-	      struct err *err);
+		 const struct handover *what, const int fds[HANDOVER_FDS], struct err *err);
 /* Kills, reaps and frees; allowed for no process. */
 void server_drop(struct server *s);
 /* Asks it to end, by SERVER_LEAVE or SERVER_END, and kills it after grace_ms. server_nudge() must

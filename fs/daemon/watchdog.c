@@ -22,6 +22,7 @@ static const struct {
 	/* They compute, for thousands of devices at once, on a machine that may be busy. */
 	[HAND_NOTIFIER] = { 20, "its thread that reports changes hung" },
 	[HAND_WORKER] = { 20, "its thread that makes long texts hung" },
+	[HAND_COMMANDS] = { 20, "its thread that reads ctl hung" },
 };
 
 void watchdog_begin(struct watchdog *w)
@@ -80,7 +81,7 @@ const char *watchdog_hangs(struct watchdog *w, pid_t server, int stash)
 		return NULL;
 	if (stash >= 0)
 		session_in_hand(stash, now);
-	for (size_t i = 0; i < HANDS; i++) {
+	for (size_t i = 0; i < HAND_OPERATIONS; i++) { /* which have deadlines of their own */
 		any |= now[i];
 		if (again(&w->looks[i], now[i] && now[i] == w->in_hand[i], hands[i].looks))
 			what = hands[i].what;
@@ -144,8 +145,12 @@ static bool has_waiting(pid_t pid)
 	return found;
 }
 
+bool watchdog_waits(pid_t server)
+{
+	return has_waiting(server) && !is_debugged(server);
+}
+
 bool watchdog_stays(struct watchdog *w, pid_t server)
 {
-	return looks_now(w) &&
-	       again(&w->waiting, has_waiting(server) && !is_debugged(server), STAYS_LOOKS);
+	return looks_now(w) && again(&w->waiting, watchdog_waits(server), STAYS_LOOKS);
 }

@@ -2,9 +2,9 @@
 /*
  * Does the serving process make progress? It answers each request at once, or leaves it to another
  * thread, so a process that is at the same request for two seconds hangs, as does one that is
- * stopped: callers would wait for ever. Its notifier and worker never wait either, but may take
- * longer. The holder looks from outside and counts looks, not time, because the machine may sleep.
- * It looks while there is work, and again from the next request on.
+ * stopped: callers would wait for ever. Its notifier, its worker and its thread for ctl never wait
+ * either, but may take longer. The holder looks from outside and counts looks, not time, because
+ * the machine may sleep. It looks while there is work, and again from the next request on.
  */
 #ifndef FS_WATCHDOG_H
 #define FS_WATCHDOG_H
@@ -34,5 +34,7 @@ const char *watchdog_hangs(struct watchdog *w, pid_t server, int stash);
 /* Likewise after its kill. True: a thread has waited for a mount for 5 s and is not let go. Threads
  * that wait for a disk, dump core or are frozen with their cgroup will be let go. */
 bool watchdog_stays(struct watchdog *w, pid_t server);
+/* Does a thread of it wait for a mount now, as above? */
+bool watchdog_waits(pid_t server);
 
 #endif

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Reads requests: one by one for a single user, all that have come if many users ask. */
+/* Reads requests: one by one while a single user asks, all that have come if many ask. */
 #define _GNU_SOURCE
 #include "reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fuse.h>
+#include <linux/sched.h>
+#include <linux/sched/types.h>
 #include <poll.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "crowd.h"
@@ -18,16 +22,17 @@
 enum {
 	HEADERS = 8192, /* extra room that the kernel requires */
 	LOOK_EACH = 8,	/* requests between two checks for waiting ones */
+	SLICE_NS = 200000,
 };
 
-bool reader_open(struct reader *r, int fd, size_t max_write)
+bool reader_open(struct reader *r, int fd, const _Atomic gid_t *group, size_t max_write)
 {
 	/* MAP_POPULATE: if the process is killed while the kernel copies a request into a missing
 	 * page, the request would be lost. */
 	void *buf = mmap(NULL, max_write + HEADERS, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
-	*r = (struct reader){ .fd = fd, .size = max_write + HEADERS };
+	*r = (struct reader){ .fd = fd, .group = group, .size = max_write + HEADERS };
 	r->buf = buf == MAP_FAILED ? NULL : buf;
 	return r->buf;
 }
@@ -48,8 +53,23 @@ static void set_blocking(struct reader *r, bool blocking)
 		fcntl(r->fd, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
+/* Answers soon after a thread that uses the CPU for long has begun to (since Linux 6.12). A higher
+ * priority would run before others: nobody waits for the close of a file, so it would take the CPU
+ * from the closer. Threads that run already keep the scheduler's slices. */
+static void short_slices(void)
+{
+	struct sched_attr attr = { 0 };
+
+	if (syscall(SYS_sched_getattr, 0, &attr, sizeof(attr), 0) ||
+	    attr.sched_policy != SCHED_NORMAL)
+		return;
+	attr.sched_runtime = SLICE_NS;
+	(void)!syscall(SYS_sched_setattr, 0, &attr, 0);
+}
+
 void reader_begin(struct reader *r)
 {
+	short_slices();
 	set_blocking(r, true);
 }
 
@@ -99,6 +119,14 @@ static int read_one(struct reader *r, size_t *ret_len, struct err *err)
 		       : fail(err, errno, "requests cannot be read: %s", strerror(errno));
 }
 
+/* What the header tells: capabilities are looked at only where a right depends on them. */
+static bool is_reserved(const struct reader *r, const struct fuse_in_header *in)
+{
+	gid_t group = atomic_load(r->group);
+
+	return !in->uid || (group && in->gid == group);
+}
+
 /* READ_ONE: the request does not fit among those that wait. */
 static int gather(struct reader *r, size_t *ret_len, struct err *err)
 {
@@ -107,7 +135,7 @@ static int gather(struct reader *r, size_t *ret_len, struct err *err)
 	while (r->crowd->n < CROWD_MAX) {
 		int rc = read_one(r, ret_len, err);
 
-		if (rc == READ_ONE && crowd_put(r->crowd, in->uid, r->buf, *ret_len))
+		if (rc == READ_ONE && crowd_put(r->crowd, is_reserved(r, in), r->buf, *ret_len))
 			continue;
 		if (rc != READ_AGAIN)
 			return rc;

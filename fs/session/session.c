@@ -7,13 +7,11 @@
 #include <fcntl.h>
 #include <fuse3/fuse_lowlevel.h>
 #include <linux/fuse.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/vfs.h>
 
-#include "costs.h"
 #include "inflight.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
@@ -27,7 +25,7 @@
 #define NOTIFY_RESEND 7
 #define UNIQUE_RESENT (1ull << 63)
 #define INIT_HAS_RESEND (1u << 7) /* in flags2: FUSE_HAS_RESEND */
-#define SESSION_ABI 2
+#define SESSION_ABI 4
 #define INIT_FLAGS2_AT 16 /* behind major, minor, max_readahead, flags */
 
 enum {
@@ -35,18 +33,19 @@ enum {
 	INIT_MAX = 512,
 	POISON_DEATHS = 3,
 	POISON_KILLS = 10, /* so many kills count as one death */
-	QUIET_MS = 3, /* time without a request after which those that waited are served */
-	CALM_MS = 20, /* at most so long, however busy they are */
+	/* Requests that nobody in the kernel waits for. A close is one of them. */
+	BACKGROUND_MAX = 1024,
 };
 
 enum init_state { INIT_NONE, INIT_SEEN, INIT_ANSWERED };
 
 /* In the stash. */
-struct record {
+struct session_record {
 	struct region_head region;
 	atomic_uint init; /* enum init_state */
 	uint32_t init_len;
 	uint32_t resend; /* at INIT the kernel said that it can send requests again */
+	uint64_t connection;
 	unsigned char init_buf[INIT_MAX];
 	_Atomic uint64_t in_hand[HANDS];
 	/* The request at which the last processes died: by a fault, or killed (also for lack of
@@ -58,15 +57,12 @@ struct record {
 
 struct session {
 	struct session_conf conf;
-	struct costs costs;
 	struct fuse_session *se;
-	struct record *rec;
+	struct session_record *rec;
 	struct reader reader;
-	uint64_t calm_at; /* time of now_ms() */
-	bool calm;
 };
 
-const struct region_head session_layout = { "session", SESSION_ABI, sizeof(struct record) };
+const struct region_head session_layout = { "session", SESSION_ABI, sizeof(struct session_record) };
 
 /* libfuse has no accessor before 3.17, so handlers use this. */
 static __thread uint64_t current_unique;
@@ -86,7 +82,10 @@ static void want_if_capable(struct fuse_conn_info *conn, unsigned int caps)
 	conn->want |= conn->capable & caps;
 }
 
-/* All of this belongs to SESSION_ABI: it holds as long as the mount. */
+/* All of this belongs to SESSION_ABI: it holds as long as the mount. Asynchronous I/O and the
+ * number of background requests do not, because no request relies on them: file_read() and
+ * file_write() refuse O_DIRECT, so that nothing waits in the background, also on a mount made with
+ * other values. */
 static void session_init(void *userdata, struct fuse_conn_info *conn)
 {
 	(void)userdata;
@@ -103,19 +102,24 @@ static void session_init(void *userdata, struct fuse_conn_info *conn)
 	/* Programs that list also look at the entries. The kernel's guess about that is made anew
 	 * for each buffer, and a wrong one would cost a request for each entry. */
 	conn->want &= ~(unsigned int)FUSE_CAP_READDIRPLUS_AUTO;
+	/* Reads that wait would fill the background, and closes would wait behind them. */
+	conn->want &= ~(unsigned int)FUSE_CAP_ASYNC_DIO;
+	conn->max_background = BACKGROUND_MAX;
 	conn->max_write = MAX_WRITE;
 }
 
 static int find_record(struct session *s, struct stash *stash, struct err *err)
 {
-	struct record *rec;
+	struct session_record *rec;
 	size_t size;
 
 	rec = stash_region(stash, STASH_SESSION, &size);
 	if (size < sizeof(*rec))
 		return fail(err, EPROTO, "the memory handed over has no room for the session");
-	if (!rec->region.magic[0])
+	if (!rec->region.magic[0]) {
+		rec->connection = now_us();
 		region_begin(&rec->region, &session_layout);
+	}
 	if (!region_is(&rec->region, &session_layout))
 		return fail(err, EPROTO,
 			    "the mount was negotiated by another version (session %u, "
@@ -151,11 +155,9 @@ int session_new(const struct session_conf *conf, struct session **ret, struct er
 	int r;
 
 	if (!s)
-		return fail(err, ENOMEM, "out of memory");
+		return fail_nomem(err);
 	s->conf = *conf;
-	s->costs.wanted = conf->fault && !strcmp(conf->fault, "costs");
-	r = reader_open(&s->reader, conf->fuse_fd, MAX_WRITE) ? 0
-							      : fail(err, ENOMEM, "out of memory");
+	r = reader_open(&s->reader, conf->fuse_fd, conf->group, MAX_WRITE) ? 0 : fail_nomem(err);
 	r = r ? r : find_record(s, conf->stash, err);
 	r = r ? r : make_fuse(s, conf, err);
 	if (r) {
@@ -170,7 +172,6 @@ void session_free(struct session *s)
 {
 	if (!s)
 		return;
-	costs_tell(&s->costs);
 	if (s->se)
 		fuse_session_destroy(s->se);
 	reader_close(&s->reader);
@@ -181,11 +182,11 @@ static void process(struct session *s, void *mem, size_t len)
 {
 	struct fuse_buf buf = { .mem = mem, .size = len };
 	const struct fuse_in_header in = *(const struct fuse_in_header *)mem;
-	uint64_t begun = s->costs.wanted ? costs_ns() : 0;
 
+	say_debug(SAY_REQUESTS, "request %llu: opcode %u of node %llu by user %u, process %u",
+		  (unsigned long long)in.unique, in.opcode, (unsigned long long)in.nodeid, in.uid,
+		  in.pid);
 	fuse_session_process_buf(s->se, &buf);
-	if (s->costs.wanted)
-		costs_note(&s->costs, in.opcode, in.nodeid, costs_ns() - begun);
 }
 
 /* libfuse writes its answer to the descriptor's number, which leads to /dev/null meanwhile. */
@@ -204,7 +205,7 @@ static int replay_init(struct session *s)
 
 int session_adopt(struct session *s, bool killed, struct err *err)
 {
-	struct record *rec = s->rec;
+	struct session_record *rec = s->rec;
 	uint64_t request = atomic_load(&rec->in_hand[HAND_REQUEST]);
 	int r;
 
@@ -247,7 +248,7 @@ void session_recover(struct session *s)
 
 static void note_init(struct session *s, const void *mem, size_t len)
 {
-	struct record *rec = s->rec;
+	struct session_record *rec = s->rec;
 	uint32_t flags2;
 
 	rec->init_len = len < INIT_MAX ? (uint32_t)len : INIT_MAX;
@@ -269,7 +270,7 @@ static void die_if(const struct session *s, const char *fault)
 /* The kernel's INIT, or the first request after an INIT that was answered but not recorded so. */
 static void serve_unready(struct session *s, const struct fuse_in_header *in, size_t len)
 {
-	struct record *rec = s->rec;
+	struct session_record *rec = s->rec;
 	bool again = atomic_load(&rec->init) == INIT_SEEN;
 
 	if (in->opcode == FUSE_INIT) {
@@ -288,7 +289,7 @@ static void serve_unready(struct session *s, const struct fuse_in_header *in, si
 /* A request that kills one process after another is refused, so that the others can be served. */
 static bool refuse_poison(struct session *s, uint64_t unique)
 {
-	struct record *rec = s->rec;
+	struct session_record *rec = s->rec;
 	struct fuse_out_header out = { .len = sizeof(out), .error = -EIO, .unique = unique };
 
 	if (POISON_KILLS * rec->poison_deaths + rec->poison_kills < POISON_KILLS * POISON_DEATHS ||
@@ -322,7 +323,7 @@ static void wait_for_ourselves(const struct session *s, const struct fuse_in_hea
 static void serve_one(struct session *s, size_t len)
 {
 	const struct fuse_in_header *in = (const void *)s->reader.buf;
-	struct record *rec = s->rec;
+	struct session_record *rec = s->rec;
 
 	if (refuse_poison(s, in->unique))
 		return;
@@ -349,22 +350,10 @@ static void serve_one(struct session *s, size_t len)
 	current_unique = 0;
 }
 
-/* Those that waited for a server get their next answers before our other threads run. */
-static void calm_down(struct session *s)
-{
-	struct pollfd p = { s->conf.fuse_fd, POLLIN, 0 };
-
-	if (s->calm || (now_ms() < s->calm_at && poll(&p, 1, QUIET_MS) > 0))
-		return;
-	s->calm = true;
-	s->conf.calm(s->conf.ctx);
-}
-
 int session_loop(struct session *s, struct err *err)
 {
 	size_t len;
 
-	s->calm_at = now_ms() + CALM_MS;
 	reader_begin(&s->reader);
 	while (!fuse_session_exited(s->se)) {
 		int r;
@@ -374,7 +363,6 @@ int session_loop(struct session *s, struct err *err)
 				serve_one(s, len);
 			return 0;
 		}
-		calm_down(s);
 		r = reader_next(&s->reader, s->rec->resend, &len, err);
 		if (r < 0)
 			return r;
@@ -393,9 +381,14 @@ _Atomic uint64_t *session_hand(struct session *s, enum session_hand hand)
 
 void session_in_hand(int stash, uint64_t ret[HANDS])
 {
-	if (stash_peek(stash, STASH_SESSION, offsetof(struct record, in_hand), ret,
+	if (stash_peek(stash, STASH_SESSION, offsetof(struct session_record, in_hand), ret,
 		       HANDS * sizeof(*ret)))
 		memset(ret, 0, HANDS * sizeof(*ret));
+}
+
+uint64_t session_connection(const struct session *s)
+{
+	return s->rec->connection;
 }
 
 bool session_resends(const struct session *s)

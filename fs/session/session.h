@@ -12,6 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct err;
 struct fuse_lowlevel_ops;
@@ -25,8 +26,10 @@ struct stash;
  * another number and cannot take over. */
 extern const struct region_head session_layout;
 
-/* The work of a thread that nobody else can do: a number for each piece, 0: none. */
-enum session_hand { HAND_REQUEST, HAND_NOTIFIER, HAND_WORKER, HANDS };
+/* The work of a thread that nobody else can do: a number for each piece, 0: none; and how many
+ * operations run. */
+enum session_hand { HAND_REQUEST, HAND_NOTIFIER, HAND_WORKER, HAND_COMMANDS, HAND_OPERATIONS,
+		    HANDS };
 
 struct session_conf {
 	int fuse_fd; /* owned by the caller */
@@ -35,9 +38,8 @@ struct session_conf {
 	void *userdata;
 	/* Asked before each request is read. A signal makes it be asked while none comes. */
 	bool (*leave)(void *ctx);
-	/* Called once, when all who waited for a server have their answers. */
-	void (*calm)(void *ctx);
 	void *ctx;
+	const _Atomic gid_t *group; /* pcidevfs, 0: there is none */
 	const char *mountpoint;
 	const char *fault; /* for tests, docs/SURVIVAL.md; NULL: none */
 };
@@ -63,6 +65,8 @@ uint64_t session_unique(void);
 _Atomic uint64_t *session_hand(struct session *s, enum session_hand hand);
 /* For the holder: reads those of the serving process. */
 void session_in_hand(int stash, uint64_t ret[HANDS]);
+/* A number that no other connection to the kernel has. */
+uint64_t session_connection(const struct session *s);
 /* "kernel_resend=yes ..." */
 void session_health(struct session *s, struct out *o);
 

@@ -28,6 +28,7 @@ struct roots {
 	const char *dev;
 	const char *proc;
 	const char *driver; /* root directory of the vendor's driver; NULL, "": where it is found */
+	const char *state; /* --state: where a helper may write the state file; NULL: nowhere */
 	int spawner; /* socket to the process that starts helpers; 0: none */
 	int watch;   /* inotify that outlives the backend; 0: the backend makes one */
 	struct node_owner usb_owner; /* --usb-owner: of the node of a USB device that a pod has */
@@ -41,11 +42,18 @@ struct roots {
 struct backend;
 
 /* Returns -ENOENT for a sysfs root without bus/pci/devices. Starts nothing. */
-int backend_open(const struct roots *roots, struct model *m, struct backend **ret, struct err *err);
+int backend_open(const struct roots *roots, struct backend **ret, struct err *err);
+/* What is found out goes into this model. Call it once, before all that follows but backend_hear().
+ * Apart from backend_open(), which may need rights that a process gives up before it reads a model
+ * that others could write. */
+void backend_use(struct backend *b, struct model *m);
 /* Returns false if a probe hangs at a device: it may continue at any time and then use the backend
  * and the model, so nothing was freed. */
 bool backend_free(struct backend *b);
 
+/* Call it before backend_listen(), which calls found with the number of the group pcidevfs each
+ * time /etc/group has changed. */
+void backend_follow_group(struct backend *b, void (*found)(void *ctx, gid_t gid), void *ctx);
 /* Opens the sockets and files of backend_listen() that need privileges, which may be dropped
  * afterwards. Without this call backend_listen() opens them. */
 void backend_hear(struct backend *b);
@@ -66,6 +74,7 @@ int backend_give_nodes(void *backend, const struct key *dev, struct err *err);
 int backend_lift(void *backend, const struct key *dev, const char *former,
 		 unsigned int deadline_ms);
 int backend_late(void *backend, struct step *step);
+int backend_state(void *backend, const char *what, const char *text);
 int backend_await(void *backend, const struct step *step, unsigned int deadline_ms);
 /* NULL-terminated; valid as long as the backend. */
 const struct method *const *backend_methods(const struct backend *b);
@@ -80,8 +89,9 @@ int backend_early(const struct roots *roots, const char *state_dir, const char *
 		  struct err *err);
 
 /* The main() of the process that starts helpers (io.h). Its arguments are the program's name,
- * SPAWNER_ARG and the four roots. It reads requests from standard input and ends with the last
- * socket that leads there, or with the process that started it. Returns the exit code. */
+ * SPAWNER_ARG, the four roots and the state directory. It reads requests from standard input and
+ * ends with the last socket that leads there, or with the process that started it. Returns the exit
+ * code. */
 int backend_spawner(int argc, char **argv);
 /* Starts this program with SPAWNER_ARG as a child. The caller keeps sock. Requests that wait in
  * sock are served, so a new spawner can replace a dead one. Returns the pid or -errno. */
@@ -91,6 +101,7 @@ int backend_open_spawner(const struct roots *roots, int *ret_sock, struct err *e
 /* The capabilities that a spawner needs. */
 uint64_t backend_spawner_caps(void);
 
+bool backend_has_iommu(struct backend *b);
 /* Appends keyed lines such as "iommu=on", "uevents=ok", with what to do about it, for `health`. */
 void backend_health(struct backend *b, struct out *o);
 

@@ -7,12 +7,13 @@
 /* What a change touched: it wakes attribute rows and events. An event names all rows that have one
  * of its bits, so rows share a bit only if their texts change together. New bits go before
  * CH_END. */
-typedef uint64_t change_bits;
+__extension__ typedef unsigned __int128 change_bits;
 
-#define CH_BIT(n) (UINT64_C(1) << (n))
+#define CH_BIT(n) ((change_bits)1 << (n))
 #define CH_IDENTITY CH_BIT(0) /* another device; no field of a device that stays has this bit */
 #define CH_ASKED CH_BIT(1) /* what is stored of VFs and profile */
 #define CH_OVERRIDE CH_BIT(2) /* resource_override */
+#define CH_FORMER CH_BIT(3) /* device_former_driver() */
 #define CH_NUMVFS CH_BIT(4)
 #define CH_PROFILES CH_BIT(5)
 #define CH_CRITICAL CH_BIT(6)
@@ -44,7 +45,12 @@ typedef uint64_t change_bits;
 #define CH_RIGHTS CH_BIT(26)
 #define CH_MDEV CH_BIT(27)
 #define CH_CLAIMABLE CH_BIT(28)
-#define CH_FIXED 29 /* of them */
+/* what facts.vfconf has of each setting */
+#define CH_MAC CH_BIT(29)
+#define CH_VLAN CH_BIT(30)
+#define CH_TRUST CH_BIT(31)
+#define CH_SPOOFCHK CH_BIT(32)
+#define CH_FIXED 33 /* of them */
 
 /* ... and one for each FACT_SHOWN of facts.def. */
 enum {
@@ -59,6 +65,6 @@ enum {
 };
 #define CH_FACT(name) CH_BIT(CH_FIXED + SHOWN_##name)
 #define CH_END CH_BIT(CH_FIXED + SHOWN_END) /* above all of them */
-#define CH_ALL (~UINT64_C(0))
+#define CH_ALL (~(change_bits)0)
 
 #endif

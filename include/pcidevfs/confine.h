@@ -17,8 +17,9 @@ struct err;
 #define CAP(name) (UINT64_C(1) << (CAP_##name))
 
 /* Keeps at most the capabilities `keep`, and makes only `use` of them effective; the rest is for
- * programs that are started. Missing ones are not an error. The bounding set follows if CAP_SETPCAP
- * allows it; under DENY_EXEC or no_new_privs it has no effect. Returns 0 or -errno. */
+ * programs that are started. Missing ones are not an error. The bounding set loses
+ * those that are given up if CAP_SETPCAP allows it; under DENY_EXEC or no_new_privs it has no
+ * effect. Returns 0 or -errno. */
 int confine_caps(uint64_t keep, uint64_t use, struct err *err);
 /* Returns those of `keep` that this process does not have. */
 uint64_t confine_lacks(uint64_t keep);

@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "pcidevfs/util.h"
+
 #define CREDS_GROUPS 64
 struct creds {
 	uid_t uid;
@@ -22,5 +24,12 @@ struct creds {
 	/* one of both (the plugin), or group pcidevfs (sync): general limits do not apply */
 	bool reserve;
 };
+
+/* For creds from memory that others could write. */
+static inline bool creds_valid(const struct creds *c)
+{
+	return c->n_groups <= CREDS_GROUPS && flag_valid(&c->privileged) &&
+	       flag_valid(&c->overrides) && flag_valid(&c->reserve);
+}
 
 #endif

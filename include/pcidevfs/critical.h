@@ -18,12 +18,15 @@ struct sysfs;
 
 /*
  * Appends a line "<id> <sentence>" for each device that the host needs, in ascending order of keys.
- * The sentence gives the weightiest reason only, in less than CRITICAL_TEXT bytes (device.h). A
- * disk or NIC needs each device that it hangs on (backend/guard/devpath.h), even on a bus that
- * nobody reads. only: ids separated by blanks, or NULL for all. On failure nothing is appended and
- * nothing is known: the caller must then refuse claims. Returns 0; -ENOENT: there is no mount
- * table; -ENOMEM; else the kernel's errno.
+ * The sentence gives the weightiest reason only, in less than CRITICAL_TEXT bytes (device.h).
+ * Behind it, for each distinct reason, a line "<id> cause=<words>" by which it is known again over
+ * a reboot; after 128 of a device a last one, "cause=more", and no further ones. A disk or NIC
+ * needs each device that it hangs on (backend/guard/devpath.h), even on a bus that nobody reads.
+ * only: ids separated by blanks, or NULL for all. On failure nothing is appended and nothing is
+ * known: the caller must then refuse claims. Returns 0; -ENOENT: there is no mount table; -ENOMEM;
+ * else the kernel's errno.
  */
+#define CRITICAL_CAUSE "cause="
 int critical_scan(const struct sysfs *s, const char *only, struct out *ret);
 
 /* Pure parsers of the text formats. Each takes the next valid line from *text, skips others, and
@@ -48,13 +51,11 @@ bool route_next(char **text, struct net_line *ret);    /* net/route */
 bool route6_next(char **text, struct net_line *ret);   /* net/ipv6_route */
 bool address6_next(char **text, struct net_line *ret); /* net/if_inet6 */
 
+bool pppoe_next(char **text, char **ret_name);	       /* net/pppoe: an interface with a session */
+
 /* IPv4, in host byte order: an address that others can reach, or a network of such. */
 bool address_is_global(uint32_t address);
 
 bool console_next(char **text, char **ret_name); /* consoles, enabled ones */
-
-/* bus/input/devices: where the next one lies whose keys the text console gets and are a keyboard's,
- * not only those of a power button or a remote control: "devices/pci0000:00/..." */
-bool keyboard_next(char **text, char **ret_path);
 
 #endif

@@ -3,8 +3,8 @@
  * A device in the model: the kernel's view (facts), its names, what was requested (intent), and
  * what follows (kind, caps, state, reason).
  *
- * The record is flat, so that it can be in memory that outlives the daemon: no pointers; every
- * string is terminated and "" means none. An upgrade recognizes the layout by MODEL_ABI (model.h)
+ * The record is flat, so that it can be packed into memory that outlives the daemon: no pointers;
+ * every string is terminated and "" means none. An upgrade recognizes the layout by MODEL_ABI (model.h)
  * and the record's size. A change that keeps the size needs a new MODEL_ABI, and so does a new
  * meaning of a field. A unit test checks the former.
  */
@@ -24,6 +24,7 @@
 	1024 /* of one PF: limit of VFs; config space has room for 65535 */
 #define ALLOCATED_NAME 382 /* Kubernetes: at most 63 + 1 + 253 + 1 + 63 characters */
 #define LAST_ERROR 520
+#define FORCED_TEXT 504 /* a volume over eight disks: two causes for each of them */
 #define CLAIM_NAME 254 /* DESIGN.md 5: at most 253 characters */
 
 /* What a device can do. Follows from identity, not from its driver. A row's mask is made of
@@ -46,7 +47,7 @@ enum cap {
 	CAP_IDS = 1 << 14,	/* has ids and a class */
 	CAP_USB = 1 << 15,	/* a USB device: has serial, speed, interfaces */
 	CAP_HOSTED = 1 << 16,	/* a USB device of a PCI controller: has the link controller */
-	CAP_PORT = 1 << 17,	/* a USB device on a port of a hub: has the link parent */
+	CAP_PORT = 1 << 17,	/* on a USB hub's port, or made by a function: has a parent */
 	CAP_NAMED = 1 << 18,	 /* has a resource_name: not a PCI bridge */
 	CAP_END,	     /* above all of them */
 };
@@ -113,6 +114,7 @@ struct device {
 	char stuck[256];
 	char unmet[240];	     /* why its intents are not applied; "": none */
 	char last_error[LAST_ERROR]; /* "<file>: <sentence>"; "" is shown as ok */
+	uint32_t error_uid;	     /* who was refused with it */
 	char plan_query[320];	     /* the text that was written to plan */
 };
 
@@ -148,6 +150,9 @@ bool device_is_made(const struct device *dev);
 bool device_is_coming(const struct device *dev);
 /* Who claims it, even if the claim is not restored yet; "": nobody. */
 void device_claim(const struct device *dev, char buf[static CLAIM_NAME]);
+
+/* The driver that had it before its claim; "": none, or unknown, or it is not claimed. */
+void device_former_driver(const struct device *dev, char buf[static DRIVER_NAME]);
 
 /* A pod has it. A stored allocation counts once its claim is restored. */
 bool device_is_allocated(const struct device *dev);

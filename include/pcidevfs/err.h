@@ -28,6 +28,9 @@ struct err {
 /* Fills err, with line 0 and not passing, and returns -code. Control characters become '?'. */
 __attribute__((format(printf, 3, 4))) int fail(struct err *err, int code, const char *fmt, ...);
 
+/* "no memory": which allocation failed helps nobody. */
+int fail_nomem(struct err *err);
+
 /* Puts "context: " in front of the sentence in err. Returns -err->code (-EIO if err is NULL). */
 __attribute__((format(printf, 2, 3))) int fail_wrap(struct err *err, const char *fmt, ...);
 

@@ -7,16 +7,19 @@
 #include <stdint.h>
 
 #include "pcidevfs/key.h"
+#include "pcidevfs/vfconf.h"
 
 #define DRIVER_NAME 48
 #define RESOURCE_NAME 112
 #define CRITICAL_TEXT 176
 #define GARBLED_TEXT 64
+#define HOST_SERIAL 44 /* an NVMe drive's has 20 characters */
 #define NODES_TEXT 88
 #define HOLDER_NAME 96
 #define INTERFACES_TEXT 192
 #define VGPU_LACK 192
 #define VGPU_PARAMS 96 /* as long as a step's value */
+#define OWN_WORD 48    /* what a device says of itself */
 #define CALLED_NAME 44 /* 31 characters, as a disk may have, and " +9999" */
 #define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is a long one (spec/peers.md 1.10) */
 
@@ -28,12 +31,22 @@ enum liveness {
 	LIVENESS_UNKNOWN,
 };
 
+/* Memory that the firmware reserves for a member of an IOMMU group, as the kernel tells. */
+enum reserved {
+	RESERVED_UNKNOWN, /* not read yet */
+	RESERVED_ODD,	  /* what was read makes no sense; it is read again */
+	RESERVED_NONE,
+	RESERVED_SOME, /* so the kernel gives the group to no guest */
+	RESERVED_COUNT
+};
+
 /* Who can have the device as it is now. Backends set it; nobody else asks for a driver's name. */
 enum use {
 	USE_NONE,  /* nobody; it does not keep guests from the rest of its IOMMU group */
 	/* the host: it has a driver of the host, so no guest can have a member of the group */
 	USE_HOST,
 	USE_GUEST, /* whoever opens its nodes */
+	USE_COUNT
 };
 
 /* A text of any length, stored beside the records: model_text(). All zeros: none. */
@@ -55,6 +68,9 @@ struct facts {
 extern const struct facts facts_none;
 /* f is the result of a scan: copies into it the facts of `old` that a scan does not find out. */
 void facts_keep(const struct facts *old, struct facts *f);
+/* Two scans found these under one key: are they two devices? Another one may have taken the place
+ * while no event was heard. An id or a serial number that one of them did not find says nothing. */
+bool facts_of_other(const struct facts *was, const struct facts *is);
 
 /* From pci.ids. */
 struct names {

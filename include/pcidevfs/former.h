@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a device had before it was claimed, as its way of claiming recorded it: pairs of a name and
- * a value, for example driver and override. Only that way knows their meaning; all others just keep
- * them. The state file has each as former_NAME=VALUE. Pure. */
+ * a value, for example driver and override. Only that way knows their meaning, but for the serial
+ * number; all others just keep them. The state file has each as former_NAME=VALUE. Pure. */
 #ifndef PCIDEVFS_FORMER_H
 #define PCIDEVFS_FORMER_H
 
@@ -10,6 +10,8 @@
 
 #define FORMER_TEXT 112
 #define FORMER_NAME 16
+/* facts.host_serial of a card that has no serial number in its config space */
+#define FORMER_SERIAL "serial"
 
 /* Takes the pair at *text and advances *text; false: none is left. text begins with the whole. */
 bool former_next(const char **text, char name[static FORMER_NAME], char value[static FORMER_TEXT]);

@@ -37,8 +37,9 @@ struct hold_asker {
  * also holds the devices that it hangs on (backend/guard/devpath.h): for an mdev, its parent.
  * asker: called by a helper of these, which are not holders but for their standard input and
  * outputs; NULL: by somebody else. only: ids separated by blanks, or NULL for all. The last lines
- * are for health: `- unseen=N` if N processes could not be read (CAP_SYS_PTRACE is missing or a
- * security module refused), `- unknown=N` if N processes exceeded their budget or have a descriptor
+ * are for health: `- unseen=N pid=1 comm="systemd"` if N processes could not be read, this one first
+ * (a capability is missing, its user namespace is not below ours, or a security module refused);
+ * without pid if it has ended meanwhile. `- unknown=N` if N processes exceeded their budget or have a descriptor
  * at which a look hangs. Appends nothing if nobody holds a device. Returns 0; or 1: as 0, but a
  * hanging thread was left behind and the process should end. On -ENOMEM or the kernel's errno
  * nothing was appended and nothing is known.

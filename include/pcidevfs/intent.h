@@ -22,25 +22,50 @@ struct intents;
 struct key;
 struct model;
 struct out;
+struct region_head;
 struct request;
+struct stat;
 
 #define INTENT_FILE "intent"
+#define INTENT_NEW INTENT_FILE ".new" /* while it is written */
+#define INTENT_LOCK "lock"	      /* of the process that writes it */
 
-/* Call it before the model's changes are dispatched. Reads the state file, which is created with
- * the first intent. A damaged one is set aside (its name has the time) and the reason is shown; it
- * never keeps the daemon from starting. An operation that was running in this boot_id, and that no
- * process carries on, leaves its devices stuck until restore has undone it. */
-int intents_open(const char *dir, const char *boot_id, struct model *m, struct intents **ret,
-		 struct err *err);
+extern const struct region_head copy_layout;
+
+struct intents_conf {
+	const char *boot_id;
+	/* The engine has no journal: operations that begin are marked in the file. */
+	bool marks;
+	/* Memory that outlives the process, or NULL: has a copy of the state file, which is read
+	 * if that is gone. */
+	void *copy;
+	size_t copy_size;
+};
+
+/* Opens the directory, which is made if it is missing, and takes its lock; reads no intent. Apart
+ * from intents_open(), because it may need rights that a process gives up before it reads what
+ * others could write. A directory that cannot be opened is told by health and by refusals. */
+int intents_new(const char *dir, struct intents **ret, struct err *err);
+/* Call it once, before the model's changes are dispatched. Reads the state file, which is created
+ * with the first intent. A damaged one is set aside (its name has the time) and the reason is
+ * shown; it never keeps the daemon from starting. An operation that was running in this boot_id,
+ * and that no process carries on, leaves its devices stuck until restore has undone it. */
+void intents_open(struct intents *in, const struct intents_conf *conf, struct model *m);
 void intents_close(struct intents *in);
+/* The directory itself, as it was opened. False: it could not be. */
+bool intents_place(const struct intents *in, struct stat *ret);
 
 /* A claim has ended: clears the intents stored with it, as the rows of persist.h say, and the
  * former state of the device. */
 void intent_end_claim(struct intent *w);
 
-/* struct keeper's keep (txn.h); ctx is the intents. Writes and fsyncs the model's present intents,
- * marked if pending. -ENOSPC, -EROFS ... with a sentence if the disk refuses. */
-int intents_keep(void *ctx, const struct request *requests, size_t n, bool pending,
+/* Was this file requested, and is that stored? */
+bool intent_has(const struct intent *w, const char *file);
+
+/* struct keeper's keep (txn.h); ctx is the intents. Writes and fsyncs the model's present intents;
+ * begins: only asks whether they can be. -ENOSPC, -EROFS ... with a sentence if the disk
+ * refuses. */
+int intents_keep(void *ctx, const struct request *requests, size_t n, bool begins,
 		 struct err *err);
 
 /* From now on records are applied as their devices appear; the first pass covers existing ones.
@@ -49,9 +74,6 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on);
 /* Instead of intents_restore(): the model gets all that is stored for existing devices, as if it
  * held; nothing is applied. For a release. Fails if nothing could be stored, as intents_keep(). */
 int intents_note(struct intents *in, struct err *err);
-/* After intents_note(): the request that ends the n-th interrupted operation (from 0); an ended one
- * no longer counts. False: there are no more. */
-bool intents_interrupted(struct intents *in, unsigned int n, struct request *ret);
 /* Starts no further passes. Call it before engine_end(). */
 void intents_stop(struct intents *in);
 /* A clean end, after engine_end(): claimed devices get back their former driver_override, so that
@@ -66,7 +88,8 @@ void intents_print(struct intents *in, struct out *o);
 /* pcidevfs_intent{...} 1 for each but that of the root's files. device: where it is, else where it
  * was last seen. */
 void intents_metrics(struct intents *in, struct out *o);
-/* A stored claim whose device is not here. state and reason as in `intents`. */
+/* A stored claim whose device is not here, not even with other ids. state and reason as in
+ * `intents`. */
 struct absent {
 	const char *at, *claim, *state, *reason;
 };
@@ -75,6 +98,9 @@ void intents_absent(struct intents *in, void (*take)(void *ctx, const struct abs
 /* For health: "state=ok path=..." or what is wrong with it, and what to do. May wait for the disk:
  * not for the FUSE thread. */
 void intents_health(struct intents *in, struct out *o);
+/* The word behind state= there, as of the last write or the last intents_health(). Does not wait
+ * for the disk. */
+const char *intents_state(struct intents *in);
 /* Names the mount in the state directory, for another daemon that finds it in use. */
 void intents_sign(struct intents *in, const char *mount);
 /* Why nothing can be stored in the directory, for people. False: it can, as far as is known. */
@@ -89,7 +115,11 @@ struct settler {
 	 * allowed. */
 	int (*may)(void *ctx, const struct key *dev, bool owned, struct err *err);
 	void *ctx;
-	bool again;	/* may() has allowed this very request before: it may be done already */
+	/* accept: called with the result, once the moved intent has been applied or refused; NULL:
+	 * nobody waits for that. */
+	void (*done)(void *ctx, const struct err *err);
+	bool waits;	/* out: done will be called, or was */
+	bool again;	/* this very request was made before: it may be done already */
 	struct key dev; /* out: the device whose intents were forgotten, if it is here */
 	bool root;	/* out: those of the root's own files were forgotten */
 };

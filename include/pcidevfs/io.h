@@ -30,7 +30,8 @@ void io_free(struct io *io);
  * "critical", ...); argv is NULL-terminated and has at most 8 words. Thread-safe; calls run side by
  * side. Returns 0 and appends the answer to answer (may be NULL); the -errno that the helper met
  * (for "program" with its sentence in answer); -ECHILD if no helper could be started; -EIO if the
- * helper died (nobody knows what it did); or -ETIMEDOUT: then *ret_late (may be NULL) is a token
+ * helper died after it had read the request (nobody knows what it did; one that only reads is made
+ * twice); or -ETIMEDOUT: then *ret_late (may be NULL) is a token
  * for io_late(), or NULL if the request only reads. who (may be NULL) is set to the helper before
  * the request is sent. */
 struct io_late;

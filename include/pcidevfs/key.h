@@ -53,6 +53,9 @@ bool key_is_renumbered(const struct key *key);
 /* Why a device with this key is not offered to kubelet, or NULL. */
 const char *key_withheld(const struct key *key);
 
+/* Is it one that key_make() would make? For a key from memory that others could write. */
+bool key_valid(const struct key *key);
+
 bool key_eq(const struct key *a, const struct key *b);
 /* By bus, then by name. */
 int key_cmp(const struct key *a, const struct key *b);

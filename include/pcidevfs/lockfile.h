@@ -12,6 +12,8 @@ struct err;
  * descriptor; the caller closes it to end the lock. -EWOULDBLOCK: another process has it; -EPERM:
  * others could open the file of that name; else the kernel's errno. The sentence names the file. */
 int lockfile_take(int dirfd, const char *name, struct err *err);
+/* Likewise, but waits so long for a process that may just be dying. */
+int lockfile_await(int dirfd, const char *name, unsigned int ms, struct err *err);
 
 /* Does the name still lead to the locked file? If not, another process may hold the lock too. */
 bool lockfile_holds(int fd, int dirfd, const char *name);

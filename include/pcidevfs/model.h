@@ -3,8 +3,8 @@
  * The model: all devices, and the only place that changes them.
  *
  * It is in an arena that the caller provides (memory that outlives the process, or any zeroed
- * memory), so a new process at once serves what the former one knew. Each record is written beside
- * the old one and swapped in whole.
+ * memory), so a new process at once serves what the former one knew. Each record is packed and
+ * written beside the old one, and swapped in whole.
  *
  * A pointer to a device is valid only under the lock, so no references are counted. To remember a
  * device keep its key, and its birth to distinguish it from a later one at the same address.
@@ -32,7 +32,7 @@ struct out;
 struct model;
 struct region_head;
 
-#define MODEL_ABI 26
+#define MODEL_ABI 45
 #define MODEL_MAX 131072 /* devices; 70 000 functions are required */
 
 enum action { ACTION_ADD, ACTION_CHANGE, ACTION_REMOVE };
@@ -74,7 +74,8 @@ const struct device *model_next(struct model *m, size_t *pos);
 /* Members of an IOMMU group in ascending address order. Stores at most max; returns the total. */
 size_t model_group(struct model *m, int32_t group, const struct device **ret, size_t max);
 #define CLAIM_MEMBERS 1024
-/* The devices claimed together with dev, including dev: its IOMMU group without bridges, in
+/* The devices claimed together with dev, including dev: its IOMMU group without bridges, and
+ * without functions behind another one (facts.behind), which go with that one's driver; in
  * ascending address order; dev alone if it has no group. *ret_cut (may be NULL): the group is
  * larger than can be claimed, and some are missing. */
 size_t model_claim_members(struct model *m, const struct device *dev,
@@ -89,7 +90,17 @@ size_t model_children(struct model *m, const struct key *parent, enum bus bus,
 const struct device *model_child(struct model *m, const struct key *parent, unsigned int n);
 uint64_t model_generation(struct model *m);
 size_t model_count(struct model *m);
+/* How many devices of a former process model_new() did not take over, because they could not be
+ * what this program has written. They are gone until they are looked at again. */
+size_t model_dropped(const struct model *m);
+/* For a model that begins anew where a former one was known: its changes and births get numbers
+ * above this one. Call it before the first edit. */
+void model_count_from(struct model *m, uint64_t generation);
 bool model_has_iommu(struct model *m);
+/* Somebody but restore writes to a file of this device; one that is not here is passed over. */
+void model_wrote(struct model *m, const struct key *key);
+/* When that last was the case of any device of dev's card, as now_ms(); 0: never. */
+uint64_t model_written(struct model *m, const struct device *dev);
 
 /* A writable copy of the device's record; create: makes a missing one. NULL if there is none or
  * MODEL_MAX is reached. A second edit before publishing gives the same copy. */

@@ -5,7 +5,7 @@
 
 struct pair {
 	const char *key; /* "" for a word without '=': the device's id */
-	const char *value;
+	char *value;
 };
 
 /*

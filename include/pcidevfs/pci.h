@@ -36,6 +36,12 @@ int pci_observe(const struct sysfs *s, struct known *known, const struct key *de
  * it does not fit. Pure. */
 void pci_path(const char *target, char *ret, size_t size);
 
+/* The function below which its domain is ("…/0000:00:0e.0/pci10000:e0/…"); BUS_NONE: none. Pure. */
+void pci_behind(const char *target, struct key *ret);
+
+/* Is this interface of the function there, and set down? Takes no lock. */
+bool pci_is_down(const struct sysfs *s, const struct key *dev, const char *netdev);
+
 /* Calls found() for each virtfn<index> link of the PF, in no order. Returns 0 or -ENODEV. */
 int pci_vfs(const struct sysfs *s, const struct key *pf,
 	    void (*found)(void *ctx, int index, const struct key *vf), void *ctx);

@@ -75,6 +75,12 @@ struct method {
 	bool (*can)(const struct device *dev);
 	/* Does this request take something away? NULL: never. */
 	bool (*down)(struct model *m, const struct request *request);
+	/* Of a request that replaces what the device is: adds the steps that end that, or refuses.
+	 * They come with the requests that take something away, so that what is made anew finds
+	 * the room that all of them leave; expand() then adds the rest. Nothing to end: no steps.
+	 * NULL: nothing is replaced. */
+	int (*end)(struct model *m, const struct request *request, struct plan *plan,
+		   struct err *err);
 	/* Adds steps and touched devices, or refuses. No steps means: it holds already. Use
 	 * plan_requested() for what other requests of the transaction will have changed by then. */
 	int (*expand)(struct model *m, const struct request *request, struct plan *plan,

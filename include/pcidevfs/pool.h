@@ -14,6 +14,8 @@ int pool_new(unsigned int max, struct pool **ret, struct err *err);
 /* For a pool of one thread, before its first job: keeps there the number of the running job, or
  * 0. */
 void pool_watch(struct pool *p, _Atomic uint64_t *in_hand);
+/* A long job has done a part: it does not hang. From any thread. */
+void pool_goes_on(struct pool *p);
 /* Takes no more jobs (-ESHUTDOWN), runs the waiting ones and waits for all threads that are not
  * blocked. Returns false if some are blocked: the pool must then stay. */
 bool pool_end(struct pool *p);

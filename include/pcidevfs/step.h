@@ -32,9 +32,9 @@ struct verb {
 	/* Refuses if a holder of the device, or the host, forbids the step. Called right before it,
 	 * with the model locked and just updated. NULL: nothing forbids it. */
 	int (*refuse)(struct model *m, const struct step *step, struct err *err);
-	/* Reads the present state, before the first of the steps that were planned together runs.
-	 * Returns 1 if its notes in the device (struct intent) must be stored before that; 0; or
-	 * -errno with the sentence. May be NULL. */
+	/* Reads the present state, and notes in the device (struct intent) what a release or an
+	 * undo must know, before the first of the steps that were planned together runs. Returns 0,
+	 * or -errno with the sentence. May be NULL. */
 	int (*learn)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
 	/* Does the step. Returns 0, or -errno with the sentence. */
 	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);

@@ -47,6 +47,9 @@ __attribute__((format(printf, 5, 6))) int sysfs_link(const struct sysfs *s, enum
 						     char *buf, size_t size, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) bool sysfs_exists(const struct sysfs *s, enum root root,
 							const char *fmt, ...);
+/* Of the directory that a link of the bus leads to; 0: it is not there. */
+__attribute__((format(printf, 2, 3))) uint64_t sysfs_inode(const struct sysfs *s, const char *fmt,
+							   ...);
 /* Returns NULL with errno set on failure. */
 __attribute__((format(printf, 3, 4))) DIR *sysfs_dir(const struct sysfs *s, enum root root,
 						     const char *fmt, ...);

@@ -20,6 +20,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/plan.h"
 
+struct device;
 struct engine;
 struct region_head;
 
@@ -28,11 +29,16 @@ struct actor {
 	uid_t uid;
 	struct creds opener; /* of the file: the rights that count */
 	pid_t pid;
+	/* Who logged in, whatever the uid has become since: loginuid plus 1; 0: unknown. */
+	uint32_t login;
 	char comm[32];
 	/* Of the FUSE request, 0: none. If it is sent again after a crash it gets the same verdict.
 	 * One FUSE request may start several operations, which differ above ACTOR_REQUEST. */
 	uint64_t tag;
 };
+
+/* For an actor from memory that others could write. */
+bool actor_valid(const struct actor *who);
 
 #define ACTOR_REQUEST 0xffffffffffffull
 #define ACTOR_ACT_SHIFT 48
@@ -55,8 +61,8 @@ struct world {
 	/* Asks, right before a step, who holds this device or one of its VFs and whether the host
 	 * needs it. May be NULL. */
 	int (*guard)(void *backend, const struct key *devs, size_t n, struct err *err);
-	/* The owner of this device's claim file (intent.uid) has changed: sets the owner of the
-	 * nodes. May be NULL. */
+	/* The owner of this device's claim file (intent.uid) has changed, or its claim could not be
+	 * restored: sets the owner of the nodes. May be NULL. */
 	int (*give_nodes)(void *backend, const struct key *dev, struct err *err);
 	/* Leaves a claimed device, which had `former` before (intent.former), to another owner
 	 * after the engine is gone. Returns 0; -ETIMEDOUT: it goes on unobserved; -errno. May be
@@ -66,15 +72,22 @@ struct world {
 	/* Asks who holds these devices, NULL: all, by a look that begins after that time (us). */
 	int (*observe_holders)(void *backend, const struct key *devs, size_t n, uint64_t since,
 			       struct err *err);
+	/* One call on the state file by a helper, which may write where the daemon may not: "make"
+	 * (the directory), "create" (the new file), "append" text to it, "sync", "rename" it to the
+	 * state file, "sync_dir". Waits for the disk. text has no NUL and less than
+	 * WORLD_STATE_TEXT bytes. Returns 0 or -errno. May be NULL. */
+	int (*state)(void *backend, const char *what, const char *text);
 };
+
+#define WORLD_STATE_TEXT 8192
 
 /* Stores intents over a reboot. Called from executors, without any lock; may wait for the disk. */
 struct keeper {
 	void *ctx;
-	/* pending: before the first step, so that after a crash the begun operation and the former
-	 * state are known; a refusal ends the operation with nothing touched. Otherwise: all
-	 * requests hold and are noted in the model; a refusal (disk full) undoes the operation. */
-	int (*keep)(void *ctx, const struct request *requests, size_t n, bool pending,
+	/* begins: before the first step; a refusal ends the operation with nothing touched.
+	 * Otherwise: all requests hold and are noted in the model; a refusal (disk full) undoes the
+	 * operation. */
+	int (*keep)(void *ctx, const struct request *requests, size_t n, bool begins,
 		    struct err *err);
 };
 
@@ -83,14 +96,24 @@ struct keeper {
  * they take longer than two seconds: a writer cannot be killed while a step runs. */
 typedef void txn_done(void *ctx, const struct err *err);
 
+/* Memory that outlives the process, and the daemon: running operations, step by step. */
+#define JOURNAL_HEAD 4096
+struct journal_conf {
+	/* Of it JOURNAL_HEAD bytes are allocated. NULL: operations end with the process; why: the
+	 * reason, for health. */
+	void *at;
+	size_t size;
+	int fd;		/* of the file; 0: there is room for all of it */
+	const char *of; /* the boot and the state directory: of others nothing is taken up */
+	bool distrust;	/* former processes may have died of it: only the devices are read */
+	struct err why;
+};
+
 struct engine_conf {
 	struct model *model;
 	struct world world;
 	struct keeper keeper; /* keep may be NULL */
-	/* Memory that outlives the process: running operations, step by step. NULL: operations end
-	 * with the process. */
-	void *journal;
-	size_t journal_size;
+	struct journal_conf journal;
 	double deadline_factor;
 	unsigned int threads; /* maximum number of executors; they come and go with the work */
 	/* May the actor write this request? Asked in the stage in which a device exists that did
@@ -110,29 +133,39 @@ struct engine_conf {
 
 /* The layout of the journal; a region with another one is emptied. */
 extern const struct region_head engine_layout;
-/* Did a dead process's journal have an operation that had begun and not ended? */
-bool engine_was_interrupted(const void *journal, size_t size);
-/* Call it for a dead process's journal if the kernel numbers requests anew: no new request is one
- * of those in the journal. */
-void engine_forget_requests(void *journal, size_t size);
 int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *err);
 /* Takes no more transactions, and waits for running ones, at most their deadlines. Returns false if
  * some missed their deadlines: left (may be NULL) gets a line for each, and the engine with all
  * that it uses must stay until the process ends. */
 bool engine_end(struct engine *e, struct out *left);
-/* After engine_end() returned true, when nobody uses it any more. */
-void engine_free(struct engine *e);
+/* After engine_end() returned true, when nobody uses it any more. Returns whether the journal has
+ * anything that the next daemon must know. */
+bool engine_free(struct engine *e);
 /* Returns true if nothing is queued or running. */
 bool engine_idle(struct engine *e);
-/* Continues or undoes what a former process left in the journal. Call it once, before requests are
- * served. asked_again: the kernel resends its requests. If not, their writers got EIO, and
- * operations that had not begun are dropped: they would start after the writers looked. */
-void engine_recover(struct engine *e, bool asked_again);
+/* In stuck of a device whose operation nobody can resume. */
+#define ENDED_DURING                                                                               \
+	"pcidevfsd ended during an operation on %s, which may be half done; check it and write "   \
+	"again"
+
+struct former {
+	/* The kernel resends its requests. If not, their writers got EIO, and operations that had
+	 * not begun are dropped: they would start after the writers looked. */
+	bool asked_again;
+	bool model_found; /* the model is the former process's */
+	uint64_t connection; /* no other one has this number; each numbers requests anew */
+	_Atomic uint64_t *running; /* gets the number of operations that have begun; may be NULL */
+};
+/* Continues what a former process left in the journal; undoes it if model and connection are new,
+ * because all have died. Call it once, before requests are served. */
+void engine_recover(struct engine *e, const struct former *former);
+/* Does an operation that is not restore's run on the device? Call it with the model locked. */
+bool engine_acts(struct engine *e, const struct device *dev);
 /* Appends a line about operations that could not be resumed, if any. */
 void engine_health(struct engine *e, struct out *o);
 
 /* Submits a transaction; requests are copied. A request that is sent again after a crash finds its
- * transaction and gets its verdict. */
+ * transaction and gets its verdict. n 0: its requests are lost; -ECONNRESET if it is unknown. */
 void txn_submit(struct engine *e, const struct request *requests, size_t n, const struct actor *who,
 		txn_done *done, void *ctx);
 /* The sender of this request (tag as in struct actor) got a signal: its operation ends with EINTR

@@ -34,6 +34,8 @@ bool uevent_trusted(const struct sockaddr_nl *from, const struct ucred *cred);
 
 /* The PCI function that it is about: PCI_SLOT_NAME, else the last PCI address in the path. */
 bool uevent_function(const struct uevent *ev, struct key *ret);
+/* Likewise the USB device on whose interface it is. */
+bool uevent_usb(const struct uevent *ev, struct key *ret);
 /* Has the device with this name gone, and not only a part of it, as an interface of a USB device? */
 bool uevent_removes(const struct uevent *ev, const char *name);
 

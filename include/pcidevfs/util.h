@@ -56,14 +56,24 @@ struct out {
 __attribute__((format(printf, 2, 3))) void out_printf(struct out *o, const char *fmt, ...);
 void out_put(struct out *o, const char *text, size_t len);
 /* Appends " key=value" as in inventory and events. The value is quoted, with \" \\ and \xHH, if it
- * is empty or holds a blank, a quote, a backslash, a control character or invalid UTF-8. The
+ * is empty, holds a blank, a quote or a backslash, or is not clean (str_clean()). The
  * leading blank is left out at the start of a line. */
 void out_pair(struct out *o, const char *key, const char *value);
 /* Likewise for bytes, which may include NUL; a NUL must follow the last one. */
 void out_pair_bytes(struct out *o, const char *key, const char *value, size_t size);
-/* Appends name="value" as in Prometheus' text format, with \" and \\; ? in place of a control
- * character or invalid UTF-8. */
+/* Appends name="value" as in Prometheus' text format, with \" and \\; ? in place of a byte
+ * that is not clean. */
 void out_label(struct out *o, const char *name, const char *value);
+/* Clean is UTF-8 without control characters and without characters that are not seen or turn the
+ * direction of a text: it can be shown on a terminal, and an API server takes it. Text that comes
+ * from users, processes, disks and drivers is made clean or refused where it comes in.
+ * str_clean() puts ? in place of each other byte. str_clean_len() tells how many of the first size
+ * bytes come before one; behind them stands a NUL, or a newline that is not among them. */
+void str_clean(char *text);
+size_t str_clean_len(const char *text, size_t size);
+/* Appends a sentence for those who may not read `holders`: "held by a process, see holders" stands in place
+ * of "held by NAME (pid N)". */
+void out_for_all(struct out *o, const char *text);
 /* "key=2026-11-26T23:45:01.446Z" */
 void out_time(struct out *o, const char *key, uint64_t real_ns);
 const char *out_text(const struct out *o); /* never NULL */
@@ -81,7 +91,8 @@ int parse_factor(const char *text, double *ret);
 /* Do two values of allocated_to (NAMESPACE/POD/CONTAINER) name the same pod, in any container? */
 bool same_pod(const char *allocated, const char *other);
 
-/* Copies what fits, always terminated. Returns false if the text was cut. */
+/* Copies what fits, always terminated. Returns false if the text was cut, which leaves no part of a
+ * letter. */
 bool str_copy(char *dst, size_t size, const char *src);
 /* Makes a sentence fit into size bytes: replaces the middle of its longest words, which are names,
  * by "...", so that its subject and its end stay readable. */
@@ -89,6 +100,12 @@ void str_fit(char *text, size_t size);
 /* Into dst, an array; text must be writable and is cut as well. */
 #define STR_FIT(dst, text) (str_fit((text), sizeof(dst)), STR_COPY((dst), (text)))
 #define STR_COPY(dst, src) str_copy((dst), sizeof(dst), (src))
+
+/* Of memory that others could write: reading a bool that is neither 0 nor 1 is undefined. */
+static inline bool flag_valid(const bool *flag)
+{
+	return *(const unsigned char *)flag <= 1;
+}
 
 /* FNV-1a, continued from h; start with FNV1A. */
 #define FNV1A 0xcbf29ce484222325ull

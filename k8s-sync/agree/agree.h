@@ -18,6 +18,9 @@ struct standing {
 
 struct value;
 
+/* Which of the devices that are here a claim means. */
+enum meant { MEANT_NONE, MEANT_BY_ADDRESS, MEANT_BY_NAME };
+
 /* Objects that claim devices of another kind. */
 struct claim_kind {
 	enum kind_id device, claim;
@@ -26,8 +29,13 @@ struct claim_kind {
 	const struct inv_dev *(*find)(const struct world *w, json_object *o, struct err *err);
 	/* Returns -EINVAL with the sentence if the claim contradicts itself. */
 	int (*check)(const struct world *w, json_object *o, struct err *err);
+	/* No two claims mean one device by name. */
+	enum meant (*means)(const struct world *w, json_object *o);
 	/* Shall the device be offered under a name of its own? */
 	bool (*alone)(json_object *o);
+	/* Objects are those of an address, and so of whichever device is there: its name of its own
+	 * may be one that it got elsewhere. */
+	bool by_address;
 	/* Is that the name of an object of such a device of this node? */
 	bool (*named)(const struct world *w, const char *name);
 };
@@ -67,7 +75,7 @@ struct value {
 /* False: the device has none, or nothing can be decided about it. */
 bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,
 		struct value *ret);
-void values_decide(const struct world *w, struct action **list);
+void values_decide(const struct world *w, struct actions *list);
 /* Are all objects known that decide about the values of this kind? */
 bool values_known(const struct world *w, enum kind_id kind);
 /* What an object that its device made has to say. */
@@ -79,7 +87,7 @@ bool values_keep(enum kind_id kind, json_object *o);
 /* Asks the tree for lines, unless it has answered to what is seen. No lines: all is right, and what
  * it answered once is over. */
 void ask_tree(const struct value *v, const char *about, uint64_t seen, struct out *lines,
-	      struct action **list);
+	      struct actions *list);
 const struct verdict *verdict_about(const struct world *w, const char *about);
 json_object *patch_of(json_object *o);
 
@@ -89,12 +97,9 @@ extern const struct claim_kind claims_pci, claims_usb;
 const char *claim_owner(json_object *o, const char *kind);
 /* The claim of v->dev, to v->claim and v->cluster. False: it contradicts itself. */
 bool claim_look(struct value *v);
-void claim_to_cluster(const struct value *v, struct action **list);
-/* The line that gives the device a name of its own, or takes it; nothing if all is right. */
-void claim_alone(const struct value *v, struct out *lines);
-void claim_at_rest(const struct value *v, struct action **list);
+void claim_to_cluster(const struct value *v, struct actions *list);
 /* What claims of this kind have to say, and lack. */
-void claims_complete(const struct world *w, const struct value_row *row, struct action **list);
+void claims_complete(const struct world *w, const struct value_row *row, struct actions *list);
 /* Does the tree's claim make an object of this kind for the device? */
 bool claims_make(const struct world *w, enum kind_id kind, const struct inv_dev *d);
 /* By address, the claims that are not named as their device. */
@@ -104,16 +109,17 @@ void claim_value(const char *user, char *ret, size_t size);
 
 /* ---- lines.c */
 /* Drops the ACT_CTL whose time has not come. */
-void lines_keep(const struct world *w, struct action **list);
+void lines_keep(const struct world *w, struct actions *list);
 
 /* ---- decide.c */
-struct action *action_add(struct action **list, enum act act, enum kind_id kind, const char *name,
+struct action *action_add(struct actions *list, enum act act, enum kind_id kind, const char *name,
 			  json_object *body);
+void actions_append(struct actions *list, struct action *a);
 json_object *want_main(const struct at *at, enum kind_id id, const char *name);
 /* A new object, whole but for its status. */
 json_object *want_new(const struct at *at, enum kind_id id, const char *name);
 void ensure_status(const struct at *at, enum kind_id id, const struct standing *s,
-		   struct action **list);
+		   struct actions *list);
 json_object *delete_body(json_object *o);
 
 #endif

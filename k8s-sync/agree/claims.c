@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "agree.h"
+#include "alone.h"
 #include "inventory.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
@@ -91,9 +92,16 @@ static int pci_check(const struct world *w, json_object *o, struct err *err)
 	return 0;
 }
 
+static enum meant pci_means(const struct world *w, json_object *o)
+{
+	if (pci_check(w, o, NULL) || !inventory_find(w->inv, js_text(o, "spec.address")))
+		return MEANT_NONE;
+	return object_is_named(w, js_text(o, "metadata.name")) ? MEANT_BY_NAME : MEANT_BY_ADDRESS;
+}
+
 static bool pci_alone(json_object *o)
 {
-	return json_object_get_boolean(js_get(o, "spec.disableResourcePooling"));
+	return json_object_get_boolean(js_get(o, ALONE));
 }
 
 const struct claim_kind claims_pci = {
@@ -102,7 +110,9 @@ const struct claim_kind claims_pci = {
 	.finalizer = "wrangler.cattle.io/PCIDeviceClaimOnRemove",
 	.find = pci_find,
 	.check = pci_check,
+	.means = pci_means,
 	.alone = pci_alone,
+	.by_address = true,
 	.named = object_is_named,
 };
 
@@ -143,7 +153,7 @@ bool claim_look(struct value *v)
 	return true;
 }
 
-void claim_to_cluster(const struct value *v, struct action **list)
+void claim_to_cluster(const struct value *v, struct actions *list)
 {
 	enum kind_id id = v->row->claim->claim;
 	const struct at at = { .w = v->w, .dev = v->dev };
@@ -162,31 +172,8 @@ void claim_to_cluster(const struct value *v, struct action **list)
 	}
 	o = patch_of(v->claim);
 	js_set(o, "spec.userName", json_object_new_string(v->tree));
+	alone_to_cluster(v, o);
 	action_add(list, ACT_PATCH, id, name, o);
-}
-
-/* VENDOR/OBJECT: the tree knows no node. */
-void claim_alone(const struct value *v, struct out *lines)
-{
-	const char *has = dev_get(v->dev, "resource_name"), *slash = strchr(has, '/');
-	const struct claim_kind *k = v->row->claim;
-	bool alone = strcmp(v->cluster, "none") && k->alone(v->claim);
-
-	if (slash && alone && strcmp(slash + 1, v->name))
-		out_printf(lines, "%s/resource_name %.*s/%s\n", v->dev->id, (int)(slash - has),
-			   has, v->name);
-	else if (slash && !alone && k->named(v->w, slash + 1))
-		out_printf(lines, "%s/resource_name none\n", v->dev->id);
-}
-
-void claim_at_rest(const struct value *v, struct action **list)
-{
-	struct out lines = { 0 };
-	char about[80];
-
-	claim_alone(v, &lines);
-	snprintf(about, sizeof(about), "%s/alone", v->dev->id);
-	ask_tree(v, about, fnv1a(v->seen, lines.data, lines.len), &lines, list);
 }
 
 bool claims_make(const struct world *w, enum kind_id kind, const struct inv_dev *d)
@@ -227,7 +214,7 @@ static void claim_standing(const struct value *v, json_object *o, struct standin
 }
 
 /* Nobody else will remove it: a deletion never waits for hardware. */
-static void strip_finalizer(const struct claim_kind *k, json_object *o, struct action **list)
+static void strip_finalizer(const struct claim_kind *k, json_object *o, struct actions *list)
 {
 	json_object *all = js_get(o, "metadata.finalizers"), *rest, *patch;
 	bool found = false;
@@ -254,7 +241,7 @@ static void strip_finalizer(const struct claim_kind *k, json_object *o, struct a
 }
 
 static void complete(const struct world *w, const struct value_row *row, json_object *o,
-		     struct action **list)
+		     struct actions *list)
 {
 	const struct claim_kind *k = row->claim;
 	struct at at = { .w = w, .was = o };
@@ -288,7 +275,7 @@ static void complete(const struct world *w, const struct value_row *row, json_ob
 		ensure_status(&at, k->claim, &s, list);
 }
 
-void claims_complete(const struct world *w, const struct value_row *row, struct action **list)
+void claims_complete(const struct world *w, const struct value_row *row, struct actions *list)
 {
 	if (!w->objects[row->claim->claim])
 		return;

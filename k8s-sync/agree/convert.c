@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "alone.h"
 #include "inventory.h"
 #include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
@@ -52,12 +53,42 @@ json_object *conv_is_set(const struct at *at, const char *value)
 	return json_object_new_boolean(*value != '\0');
 }
 
-/* The driver when the object was made; it stays. */
+/* Whoever goes back to such a driver gives nothing back to the host. */
+static bool is_vfio(const char *driver)
+{
+	size_t n = strlen(driver), end = strlen("vfio-pci");
+	const char *last = n < end ? "" : driver + n - end;
+
+	return !strcmp(last, "vfio-pci") || !strcmp(last, "vfio_pci");
+}
+
+/* Is the object still about the card that it was about? Another one may have its address now. */
+static bool is_same_card(const struct at *at)
+{
+	static const char *const ids[][2] = { { "status.vendorId", "vendor" },
+					      { "status.deviceId", "device" } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(ids); i++) {
+		_json_ json_object *now = conv_hex(at, dev_get(at->dev, ids[i][1]));
+		const char *was = js_text(at->was, ids[i][0]);
+
+		if (*was && strcmp(was, json_object_get_string(now)))
+			return false;
+	}
+	return true;
+}
+
+/* The host's driver when the object was made; it stays while the card does. */
 json_object *conv_first_driver(const struct at *at, const char *value)
 {
-	const char *was = js_meta(at->was, "annotations", "harvesterhci.io/pcideviceDriver");
+	const char *was = js_meta(at->was, "annotations", FIRST_DRIVER);
+	const char *former = dev_get(at->dev, "former_driver");
 
-	return conv_text(at, was ? was : value);
+	if (was && !is_vfio(was) && is_same_card(at))
+		return conv_text(at, was);
+	if (*former)
+		return conv_text(at, former);
+	return conv_text(at, is_vfio(value) ? "" : value);
 }
 
 /* A function that is no vGPU yet has no name of its own in the tree: its card's. */
@@ -109,15 +140,25 @@ json_object *conv_net_status(const struct at *at, const char *value)
 						   : NULL;
 }
 
-/* What the claim took it from: where that is known, it stays known. */
+/* What the claim took it from: the tree knows, or it was known before the tree did. */
 json_object *conv_unbound(const struct at *at, const char *value)
 {
-	const char *was = js_text(at->was, "status.kernelDriverToUnbind");
-	const char *driver = js_meta(object_of(at->w, PCI_DEVICE, at->dev), "annotations",
-				     "harvesterhci.io/pcideviceDriver");
+	const char *const known[] = {
+		value,
+		js_text(at->was, "status.kernelDriverToUnbind"),
+		js_meta(object_of(at->w, PCI_DEVICE, at->dev), "annotations", FIRST_DRIVER),
+	};
 
-	(void)value;
-	return conv_text_if_any(at, *was || !driver ? was : driver);
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (known[i] && *known[i] && !is_vfio(known[i]))
+			return conv_text(at, known[i]);
+	return NULL;
+}
+
+/* Its name was made for a claim that asked for that. */
+json_object *conv_alone(const struct at *at, const char *value)
+{
+	return alone_is_name(at->w, &claims_pci, value) ? json_object_new_boolean(true) : NULL;
 }
 
 json_object *conv_types(const struct at *at, const char *value)
@@ -129,6 +170,7 @@ json_object *conv_types(const struct at *at, const char *value)
 
 	(void)at;
 	while (text && pair_next(&cursor, &p) == 1) {
+		str_clean(p.value);
 		if (!strcmp(p.key, "name"))
 			STR_COPY(name, p.value);
 		if (!strcmp(p.key, "id") && *name)

@@ -11,7 +11,7 @@ converter conv_text, conv_text_if_any, conv_hex, conv_class_id, conv_is_set;
 /* The node's name; the device's address. */
 converter conv_node, conv_address;
 /* Of a PCIDevice and its claim. */
-converter conv_first_driver, conv_resource, conv_parent_gpu, conv_unbound;
+converter conv_first_driver, conv_resource, conv_parent_gpu, conv_unbound, conv_alone;
 /* Of a vGPU: the types that it can have, id by name; its id for the driver; "vGPUConfigured". */
 converter conv_types, conv_vgpu_uuid, conv_vgpu_status;
 /* Of its claim, which binds nothing: "true", and its resource. */

@@ -6,24 +6,30 @@
 #include "agree.h"
 #include "inventory.h"
 #include "pcidevfs/util.h"
+#include "words.h"
 
 /* ---- actions */
 
-struct action *action_add(struct action **list, enum act act, enum kind_id kind, const char *name,
+struct action *action_add(struct actions *list, enum act act, enum kind_id kind, const char *name,
 			  json_object *body)
 {
 	struct action *a = calloc(1, sizeof(*a));
 
-	while (*list)
-		list = &(*list)->next;
 	if (!a) {
 		json_object_put(body);
 		return NULL;
 	}
 	*a = (struct action){ .act = act, .kind = kind, .body = body };
 	STR_COPY(a->name, name);
-	*list = a;
+	actions_append(list, a);
 	return a;
+}
+
+void actions_append(struct actions *list, struct action *a)
+{
+	a->next = NULL;
+	*(list->last ? &list->last->next : &list->first) = a;
+	list->last = a;
 }
 
 void actions_free(struct action *a)
@@ -114,7 +120,7 @@ json_object *want_new(const struct at *at, enum kind_id id, const char *name)
 }
 
 static void ensure_main(const struct at *at, enum kind_id id, const char *name,
-			struct action **list)
+			struct actions *list)
 {
 	json_object *want = want_main(at, id, name);
 
@@ -128,7 +134,7 @@ static void ensure_main(const struct at *at, enum kind_id id, const char *name,
 /* Not applied: what an apply has set, and the next one does not, goes. A field that is there may be
  * a user's. */
 static void ensure_spec(const struct at *at, enum kind_id id, const char *name,
-			struct action **list)
+			struct actions *list)
 {
 	_json_ json_object *want = json_object_new_object();
 	json_object *patch;
@@ -189,13 +195,14 @@ static json_object *condition_new(const struct world *w, json_object *was, const
 {
 	json_object *c = json_object_new_object(), *old = condition_of(was, type);
 	const char *status = s->holds ? "True" : "False", *time = w->now;
+	_free_ char *message = words_for_cluster(s->message);
 
 	if (old && !strcmp(js_text(old, "status"), status))
 		time = js_text(old, "lastTransitionTime");
 	js_set(c, "type", json_object_new_string(type));
 	js_set(c, "status", json_object_new_string(status));
 	js_set(c, "reason", json_object_new_string(s->reason));
-	js_set(c, "message", json_object_new_string(s->message));
+	js_set(c, "message", json_object_new_string(message ?: s->message));
 	js_set(c, "lastTransitionTime", json_object_new_string(time));
 	return c;
 }
@@ -223,7 +230,7 @@ static json_object *want_status(const struct at *at, enum kind_id id, const char
 }
 
 void ensure_status(const struct at *at, enum kind_id id, const struct standing *s,
-		   struct action **list)
+		   struct actions *list)
 {
 	const char *name = js_text(at->was, "metadata.name");
 	json_object *want = want_status(at, id, name, s);
@@ -238,7 +245,7 @@ void ensure_status(const struct at *at, enum kind_id id, const struct standing *
 /* ---- all */
 
 static void ensure(const struct world *w, enum kind_id id, const struct inv_dev *d,
-		   const char *name, struct action **list)
+		   const char *name, struct actions *list)
 {
 	struct at at = { .w = w, .dev = d, .was = object_find(w, id, name) };
 	struct standing s = { 0 };
@@ -270,7 +277,7 @@ json_object *delete_body(json_object *o)
 }
 
 /* Its device is gone, and it is the only one who knows what was agreed or asked. */
-static void keep(const struct world *w, enum kind_id id, json_object *o, struct action **list)
+static void keep(const struct world *w, enum kind_id id, json_object *o, struct actions *list)
 {
 	const struct at at = { .w = w, .was = o };
 	struct standing s = { .type = "Present", .reason = "NoDevice" };
@@ -290,7 +297,7 @@ static bool is_here(const struct world *w, json_object *o)
 
 /* Objects that no device has made. */
 static void drop_stale(const struct world *w, enum kind_id id, json_object *made,
-		       struct action **list)
+		       struct actions *list)
 {
 	if (!w->objects[id])
 		return;
@@ -305,7 +312,7 @@ static void drop_stale(const struct world *w, enum kind_id id, json_object *made
 	}
 }
 
-static void ensure_all(const struct world *w, enum kind_id id, struct action **list)
+static void ensure_all(const struct world *w, enum kind_id id, struct actions *list)
 {
 	_json_ json_object *made = json_object_new_object();
 
@@ -332,7 +339,7 @@ bool decide_ready(const struct world *w)
 struct action *decide(const struct world *given)
 {
 	struct world w = *given;
-	struct action *list = NULL;
+	struct actions list = { 0 };
 
 	if (!decide_ready(given))
 		return NULL;
@@ -345,7 +352,7 @@ struct action *decide(const struct world *given)
 	values_decide(&w, &list);
 	lines_keep(&w, &list);
 	json_object_put(w.odd);
-	return list;
+	return list.first;
 }
 
 static bool is_made(const struct world *w, enum kind_id id, const struct inv_dev *d)

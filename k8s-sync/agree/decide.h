@@ -32,6 +32,11 @@ struct action {
 	struct action *next;
 };
 
+/* In the order in which they were added. */
+struct actions {
+	struct action *first, *last;
+};
+
 /* What became of an ACT_CTL. It is not asked for again until what led to it has changed. */
 struct verdict {
 	char about[80];
@@ -40,8 +45,8 @@ struct verdict {
 	uint64_t again; /* ms: when a refusal that may pass by itself is forgotten; 0: never */
 	unsigned int pause;
 	bool running;
-	/* It was done, or nobody knows. Until then (ms) the tree's value is still to come, as long as it
-	 * is what it was before; 0: not. */
+	/* It was done, or nobody knows. Until then (ms) the tree's value is still to come, as long
+	 * as it is what it was before; 0: not. */
 	uint64_t lands;
 	uint64_t was;
 	struct err err;
@@ -53,8 +58,8 @@ enum { LINES_MAX = 8 };
 
 /* Is enough known to decide? */
 bool decide_ready(const struct world *w);
-/* Returns the actions; NULL: all agree, or memory ran out. What is to wait for a line that runs is
- * not among them: it might be taken back meanwhile. */
+/* Returns the actions, a list; NULL: all agree, or memory ran out. What is to wait for a line that
+ * runs is not among them: it might be taken back meanwhile. */
 struct action *decide(const struct world *w);
 /* Returns the objects that the devices have, a list, as for an empty cluster: for --print. */
 json_object *decide_print(const struct world *w);

@@ -60,6 +60,7 @@ static int read_pairs(struct inv_dev *d, char *pairs)
 	while ((r = pair_next(&pairs, &p)) == 1) {
 		if (!p.key[0])
 			continue;
+		str_clean(p.value); /* a server refuses an object for one such byte */
 		text.failed |= text.len > UINT32_MAX || !note_key(d, &cap, text.len);
 		out_put(&text, p.key, strlen(p.key) + 1);
 		out_put(&text, p.value, strlen(p.value) + 1);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The devices of the tree as lines of inventory, sorted by id. The tables (kinds.h) name the keys. */
+/* The devices of the tree as lines of inventory, sorted by id. The tables (kinds.h) name the
+ * keys. */
 #ifndef SYNC_INVENTORY_H
 #define SYNC_INVENTORY_H
 

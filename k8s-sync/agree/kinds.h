@@ -17,6 +17,7 @@
 #define USB_PORT "usb.pcidevfs/port"
 #define USB_SERIAL "usb.pcidevfs/serial"
 /* Annotations of Harvester's (spec/harvester.md 2). */
+#define FIRST_DRIVER "harvesterhci.io/pcideviceDriver"
 #define RESOURCE_OVERRIDE "pcidevice.harvesterhci.io/override-resource-name"
 #define INTERFACE_NAME "sriov.devices.harvesterhi.io/interface-name" /* so it is spelled */
 #define SKIP_BINDING "pcidevices.harvesterhci.io/skip-vfio-binding"

@@ -50,20 +50,21 @@ static bool meet(const struct world *w, const char *a, const char *b)
 	return above_x == above_y || is_one_group(x, y) || is_one_group(above_x, above_y);
 }
 
-static bool is_free(const struct world *w, const struct action *list, const struct action *a)
+/* chosen: those that are begun now. */
+static bool is_free(const struct world *w, const struct action *chosen, const struct action *a)
 {
 	for (const struct verdict *v = w->verdicts; v; v = v->next)
 		if (v->running && meet(w, v->about, a->about))
 			return false;
-	for (; list; list = list->next)
-		if (list->act == ACT_CTL && meet(w, list->about, a->about))
+	for (; chosen; chosen = chosen->next)
+		if (meet(w, chosen->about, a->about))
 			return false;
 	return true;
 }
 
 /* The one whose turn was the longest time ago: none waits for ever behind one that is refused again
  * and again. */
-static struct action **next_line(const struct world *w, const struct action *list,
+static struct action **next_line(const struct world *w, const struct action *chosen,
 				 struct action **lines)
 {
 	struct action **next = NULL;
@@ -73,7 +74,7 @@ static struct action **next_line(const struct world *w, const struct action *lis
 		const struct verdict *v = verdict_about(w, (*at)->about);
 		uint64_t last = v ? v->turn : 0;
 
-		if (last >= turn || !is_free(w, list, *at))
+		if (last >= turn || !is_free(w, chosen, *at))
 			continue;
 		next = at;
 		turn = last;
@@ -81,38 +82,28 @@ static struct action **next_line(const struct world *w, const struct action *lis
 	return next;
 }
 
-static struct action *take_lines(struct action **list)
+void lines_keep(const struct world *w, struct actions *list)
 {
-	struct action *lines = NULL, **last = &lines;
-
-	for (struct action *a; (a = *list);) {
-		if (a->act != ACT_CTL) {
-			list = &a->next;
-			continue;
-		}
-		*list = a->next;
-		a->next = NULL;
-		*last = a;
-		last = &a->next;
-	}
-	return lines;
-}
-
-void lines_keep(const struct world *w, struct action **list)
-{
-	struct action *lines = take_lines(list), **next;
+	struct actions others = { 0 }, lines = { 0 }, chosen = { 0 };
 	size_t room = w->one_line ? 1 : LINES_MAX;
+	struct action **next;
 
+	for (struct action *a = list->first, *after; a; a = after) {
+		after = a->next;
+		actions_append(a->act == ACT_CTL ? &lines : &others, a);
+	}
 	for (const struct verdict *v = w->verdicts; v; v = v->next)
 		room -= v->running && room;
-	for (; room && (next = next_line(w, *list, &lines)); room--) {
-		struct action *a = *next, **end = list;
+	for (; room && (next = next_line(w, chosen.first, &lines.first)); room--) {
+		struct action *a = *next;
 
 		*next = a->next;
-		a->next = NULL;
-		while (*end)
-			end = &(*end)->next;
-		*end = a;
+		actions_append(&chosen, a);
 	}
-	actions_free(lines);
+	actions_free(lines.first);
+	*list = others;
+	for (struct action *a = chosen.first, *after; a; a = after) {
+		after = a->next;
+		actions_append(list, a);
+	}
 }

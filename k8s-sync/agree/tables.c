@@ -8,7 +8,6 @@
 
 #define PARENT_GPU "harvesterhci.io/parentSRIOVGPUDevice"
 #define PARENT_NIC "harvesterhci.io/parent-sriov-network-device"
-#define FIRST_DRIVER "harvesterhci.io/pcideviceDriver"
 
 /* clang-format off: a row as it is read */
 static const struct field pci_device[] = {
@@ -35,8 +34,9 @@ static const struct field pci_claim[] = {
 	{ SPEC, "address", NULL, conv_address },
 	{ SPEC, "nodeName", NULL, conv_node },
 	{ SPEC, "userName", "claim", conv_text },
+	{ SPEC, "disableResourcePooling", "resource_override", conv_alone },
 	{ STATUS, "passthroughEnabled", "claim", conv_is_set },
-	{ STATUS, "kernelDriverToUnbind", NULL, conv_unbound },
+	{ STATUS, "kernelDriverToUnbind", "former_driver", conv_unbound },
 };
 
 static unsigned int pci_claim_owners(const struct inv_dev *d)

@@ -9,6 +9,9 @@
 #include "inventory.h"
 #include "pcidevfs/util.h"
 
+/* No device number of the kernel's is above 127. */
+enum { ABOVE = 500 };
+
 /* ---- which and how it is called */
 
 /* All but root hubs. */
@@ -95,11 +98,10 @@ bool name_usb(const struct world *w, const struct inv_dev *d, char ret[static OB
 		return true;
 	}
 	new_name(w, d, 0, ret);
-	/* The numbers may be those that another one had when it was claimed. No device number of
-	 * the kernel's is above 127. */
+	/* The numbers may be those that another one had when it was claimed. */
 	taken = object_find(w, USB_DEVICE, ret);
 	if (js_meta(taken, "annotations", USB_PORT) && values_keep(USB_DEVICE, taken))
-		new_name(w, d, 500, ret);
+		new_name(w, d, ABOVE, ret);
 	return true;
 }
 
@@ -191,13 +193,24 @@ json_object *conv_usb_serial(const struct at *at, const char *value)
 
 /* ---- USBDeviceClaim: it is named as its device's object */
 
+/* Can the name be one of this device, whatever is agreed about it? */
+static bool has_ids(const struct world *w, const struct inv_dev *d, const char *name)
+{
+	char ids[OBJECT_NAME];
+	int n = snprintf(ids, sizeof(ids), "%.220s-%.4s-%.4s-", w->node, dev_get(d, "vendor"),
+			 dev_get(d, "device"));
+
+	return wanted_usb(w, d) && !strncmp(name, ids, (size_t)n);
+}
+
 static const struct inv_dev *usb_find(const struct world *w, json_object *o, struct err *err)
 {
 	const char *claim = js_text(o, "metadata.name");
 	char name[OBJECT_NAME];
 
 	for (size_t i = 0; i < w->inv->n; i++)
-		if (name_usb(w, w->inv->v[i], name) && !strcmp(name, claim))
+		if (has_ids(w, w->inv->v[i], claim) && name_usb(w, w->inv->v[i], name) &&
+		    !strcmp(name, claim))
 			return w->inv->v[i];
 	fail(err, ENODEV, "node %s has no USB device called %.200s now", w->node, claim);
 	return NULL;
@@ -219,6 +232,27 @@ static int usb_check(const struct world *w, json_object *o, struct err *err)
 	return 0;
 }
 
+static enum meant usb_means(const struct world *w, json_object *o)
+{
+	const char *claim = js_text(o, "metadata.name");
+	char name[OBJECT_NAME];
+
+	if (usb_check(w, o, NULL))
+		return MEANT_NONE;
+	if (object_find(w, USB_DEVICE, claim))
+		return MEANT_BY_NAME;
+	for (size_t i = 0; i < w->inv->n; i++) {
+		if (!has_ids(w, w->inv->v[i], claim))
+			continue;
+		for (unsigned int above = 0; above <= ABOVE; above += ABOVE) {
+			new_name(w, w->inv->v[i], above, name);
+			if (!strcmp(name, claim))
+				return MEANT_BY_NAME;
+		}
+	}
+	return MEANT_NONE;
+}
+
 /* Each is offered alone: VMs name it by that. */
 static bool usb_alone(json_object *o)
 {
@@ -237,6 +271,7 @@ const struct claim_kind claims_usb = {
 	.finalizer = "wrangler.cattle.io/usbClaimClient-device-claim-remove",
 	.find = usb_find,
 	.check = usb_check,
+	.means = usb_means,
 	.alone = usb_alone,
 	.named = usb_named,
 };

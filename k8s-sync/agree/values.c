@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "agree.h"
+#include "alone.h"
 #include "inventory.h"
 #include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
@@ -19,27 +20,39 @@ static void tree_claim(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 	say(ret, dev_get(d, "claim"));
 }
 
+/* Is this file among what was written and is stored? Leaves ret alone otherwise. */
+static bool was_asked(const struct inv_dev *d, const char *file, char ret[static ACCORD_VALUE])
+{
+	char *text = strdup(dev_get(d, "asked")), *cursor = text;
+	bool found = false;
+	struct pair p;
+
+	while (text && pair_next(&cursor, &p) == 1)
+		if (!strcmp(p.key, file)) {
+			say(ret, p.value);
+			found = true;
+		}
+	free(text);
+	return found;
+}
+
 /* What was written counts, also while the kernel does not have it so: its driver may be away. What
  * nobody wrote is the file's. */
 static void say_asked(char ret[static ACCORD_VALUE], const struct inv_dev *d, const char *file,
 		      const char *none)
 {
-	char *text = strdup(dev_get(d, "asked")), *cursor = text;
-	const char *value = dev_get(d, file);
-	struct pair p;
-
-	while (text && pair_next(&cursor, &p) == 1)
-		if (!strcmp(p.key, file))
-			value = p.value;
-	say(ret, strcmp(value, none) ? value : "");
-	free(text);
+	say(ret, dev_get(d, file));
+	was_asked(d, file, ret);
+	if (!strcmp(ret, none))
+		say(ret, "");
 }
 
+/* Where the driver makes the VFs `enabled` is written, elsewhere their number. */
 static void tree_enabled(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 {
-	say_asked(ret, d, "sriov_numvfs", "0");
-	if (strcmp(ret, "none"))
-		say(ret, "1");
+	if (!was_asked(d, "enabled", ret))
+		say_asked(ret, d, "sriov_numvfs", "0");
+	say(ret, strcmp(ret, "0") && strcmp(ret, "none") ? "1" : "");
 }
 
 static void cluster_enabled(json_object *o, const char *tree, char ret[static ACCORD_VALUE])
@@ -258,7 +271,7 @@ bool value_look(const struct world *w, const struct value_row *row, const struct
 /* ---- what is done */
 
 void ask_tree(const struct value *v, const char *about, uint64_t seen, struct out *lines,
-	      struct action **list)
+	      struct actions *list)
 {
 	const struct verdict *was = verdict_about(v->w, about);
 	json_object *o = v->claim ? v->claim : v->object;
@@ -281,14 +294,14 @@ void ask_tree(const struct value *v, const char *about, uint64_t seen, struct ou
 }
 
 /* A vGPU's claim ends with its profile, and another user's before a new one begins. */
-static void to_tree(const struct value *v, struct action **list)
+static void to_tree(const struct value *v, struct actions *list)
 {
 	bool claim = v->row->claim, vgpu = claim && is_vgpu(v->dev);
 	bool none = !strcmp(v->cluster, "none") || (claim && !vgpu && strcmp(v->tree, "none"));
 	struct out lines = { 0 };
 
 	if (claim && !none)
-		claim_alone(v, &lines);
+		alone_to_tree(v, &lines);
 	if (none && vgpu)
 		out_printf(&lines, "%s/profile none\n", v->dev->id);
 	else
@@ -305,7 +318,7 @@ json_object *patch_of(json_object *o)
 	return patch;
 }
 
-static void to_cluster(const struct value *v, struct action **list)
+static void to_cluster(const struct value *v, struct actions *list)
 {
 	json_object *patch, *all;
 
@@ -326,7 +339,7 @@ static void to_cluster(const struct value *v, struct action **list)
 	action_add(list, ACT_PATCH, v->row->kind, v->name, patch);
 }
 
-static void write_note(const struct value *v, struct action **list)
+static void write_note(const struct value *v, struct actions *list)
 {
 	const struct at at = { .w = v->w, .dev = v->dev, .was = v->object };
 	json_object *want = want_main(&at, v->row->kind, v->name), *m;
@@ -367,7 +380,7 @@ static bool is_on_its_way(const struct value *v)
 	return last && (last->running || (last->lands && last->was == hash(v->tree)));
 }
 
-static void value_decide(const struct value *v, struct action **list)
+static void value_decide(const struct value *v, struct actions *list)
 {
 	/* An operation runs, and what is read in its midst is not what somebody wants. */
 	if (!strcmp(dev_get(v->dev, "state"), "busy") || lags(v) || is_on_its_way(v))
@@ -386,11 +399,11 @@ static void value_decide(const struct value *v, struct action **list)
 		break;
 	case ACCORD_REST:
 		if (v->row->claim)
-			claim_at_rest(v, list);
+			alone_at_rest(v, list);
 	}
 }
 
-void values_decide(const struct world *w, struct action **list)
+void values_decide(const struct world *w, struct actions *list)
 {
 	for (size_t r = 0; r < n_value_rows; r++) {
 		if (!row_known(w, &value_rows[r]))

@@ -7,7 +7,6 @@
 #include <sys/stat.h>
 
 #include "client/yaml.h"
-#include "credential.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
@@ -23,7 +22,6 @@ void access_free(struct access *a)
 	}
 	free(a->server);
 	free(a->server_name);
-	exec_free(a->exec);
 	*a = (struct access){ 0 };
 }
 
@@ -37,7 +35,7 @@ static bool is_token(char *text)
 	return one;
 }
 
-bool access_set(struct access *a, enum secret which, char *text)
+static bool access_set(struct access *a, enum secret which, char *text)
 {
 	if (which == SECRET_TOKEN && !is_token(text)) {
 		free(text);
@@ -49,25 +47,6 @@ bool access_set(struct access *a, enum secret which, char *text)
 }
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-char *base64_encode(const char *text)
-{
-	size_t n = strlen(text);
-	struct out out = { 0 };
-
-	for (size_t i = 0; i < n; i += 3) {
-		unsigned char c[3] = { 0 };
-		char four[4];
-
-		memcpy(c, text + i, n - i < 3 ? n - i : 3);
-		four[0] = digits[c[0] >> 2];
-		four[1] = digits[(c[0] & 3) << 4 | c[1] >> 4];
-		four[2] = i + 1 < n ? digits[(c[1] & 15) << 2 | c[2] >> 6] : '=';
-		four[3] = i + 2 < n ? digits[c[2] & 63] : '=';
-		out_put(&out, four, 4);
-	}
-	return out.data;
-}
 
 static int digit_of(char c)
 {
@@ -245,22 +224,24 @@ static int take_cluster(const struct yaml *c, const char *dir, struct access *re
 		       ?: pem(c, "certificate-authority", dir, ret, SECRET_CA, err);
 }
 
+/* Ways to come to a credential by a program, which is not run. */
+static const char *const programs[] = { "exec", "auth-provider" };
+
 static int take_user(const struct yaml *u, const char *dir, struct access *ret, struct err *err)
 {
 	const char *token = yml_text(u, "token"), *file = yml_text(u, "tokenFile");
-	const struct yaml *exec = yml_get(u, "exec");
-	int r = pem(u, "client-certificate", dir, ret, SECRET_CERT, err)
-			?: pem(u, "client-key", dir, ret, SECRET_KEY, err);
 	char *copy;
+	int r;
 
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		if (yml_get(u, programs[i]))
+			return fail(err, EOPNOTSUPP,
+				    "users: %s is not supported; use a client certificate, a token file, or a pod's service account",
+				    programs[i]);
+	r = pem(u, "client-certificate", dir, ret, SECRET_CERT, err)
+			?: pem(u, "client-key", dir, ret, SECRET_KEY, err);
 	if (r)
 		return r;
-	if (exec)
-		return exec_parse(exec, dir, ret, err);
-	if (yml_get(u, "auth-provider"))
-		return fail(
-			err, EOPNOTSUPP,
-			"users: auth-provider is not supported; use exec, a certificate or a token");
 	if (file && *file)
 		return from_path(ret, SECRET_TOKEN, dir, file, err);
 	if (!token || !*token)

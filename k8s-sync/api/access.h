@@ -9,7 +9,6 @@
 #include <time.h>
 
 struct err;
-struct exec_plugin;
 
 enum secret { SECRET_CA, SECRET_CERT, SECRET_KEY, SECRET_TOKEN, SECRETS };
 
@@ -26,7 +25,6 @@ struct access {
 	char *secrets[SECRETS]; /* PEM, and a token; NULL: none */
 	struct secret_file files[SECRETS];
 	bool insecure;
-	struct exec_plugin *exec; /* a program that tells certificate, key or token; NULL */
 };
 
 /* Reads the text of a kubeconfig; names of files are relative to dir. Returns 0 or -errno. */
@@ -39,11 +37,6 @@ int access_load(const char *file, struct access *ret, struct err *err);
 bool access_refresh(struct access *a);
 void access_free(struct access *a);
 
-/* Takes over text as the secret. Returns false if its form is wrong: a token is one line. */
-bool access_set(struct access *a, enum secret which, char *text);
-
-/* NULL: no memory, or the text is empty. */
-char *base64_encode(const char *text);
 /* Decodes base64; NULL: it is none, or no memory. */
 char *base64_decode(const char *text, size_t *ret_size);
 

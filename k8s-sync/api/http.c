@@ -7,7 +7,7 @@
 #include <sys/random.h>
 
 #include "client/loop.h"
-#include "identity.h"
+#include "access.h"
 #include "multi.h"
 #include "pace.h"
 #include "pcidevfs/util.h"
@@ -24,7 +24,8 @@ enum {
 
 struct api {
 	struct loop *loop;
-	struct identity who;
+	struct access access;
+	unsigned int identity; /* another number: another secret */
 	struct multi multi;
 	struct source turn; /* to send what waits */
 	struct queue queue;
@@ -35,6 +36,7 @@ struct api {
 	uint64_t heard; /* ms: when the last byte came */
 	uint64_t doubt; /* ms: since when it seems to come too late; 0: it does not */
 	bool looking;
+	long version; /* of HTTP in the last answer; 0: none came yet */
 };
 
 struct call *call_new(const char *method, char *path)
@@ -85,6 +87,9 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 	(void)bytes;
 	(void)size;
 	w->api->heard = now_ms();
+	if (!w->api->version)
+		turn_by(w->api, 0);
+	curl_easy_getinfo(w->easy, CURLINFO_HTTP_VERSION, &w->api->version);
 	curl_easy_getinfo(w->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (w->call->document && status == 200 && !w->answered) {
 		note_answer(w);
@@ -135,26 +140,19 @@ static void wire_free(struct wire *w)
 	free(w);
 }
 
-static void refuse_call(struct call *c, const struct err *why)
-{
-	struct reply r = { .err = *why, .away = true };
-
-	c->done(c, &r);
-}
-
 static void no_memory(struct call *c)
 {
-	struct err err = { 0 };
+	struct reply r = { .away = true };
 
-	fail(&err, ENOMEM, "no memory");
-	refuse_call(c, &err);
+	fail(&r.err, ENOMEM, "no memory");
+	c->done(c, &r);
 }
 
 static bool launch(struct wire *w)
 {
 	w->easy = curl_easy_init();
 	if (!w->easy || intake_open(&w->intake, w->call->document) ||
-	    !wire_prepare(w, &w->api->who.access))
+	    !wire_prepare(w, &w->api->access, w->api->version >= CURL_HTTP_VERSION_2_0))
 		return false;
 	w->intake.document = on_document;
 	w->intake.ctx = w;
@@ -185,7 +183,7 @@ static void start(struct api *a, struct call *c)
 	}
 	c->over = false;
 	*w = (struct wire){ .api = a, .call = c, .since = now_ms(), .next = a->wires };
-	w->identity = a->who.number;
+	w->identity = a->identity;
 	a->wires = w;
 	a->silent++;
 	if (!c->document)
@@ -202,27 +200,6 @@ static void start(struct api *a, struct call *c)
 }
 
 /* ---- the queue */
-
-/* Nobody waits for what cannot be sent: each call hears why, and comes again as it likes. */
-static void refuse_all(struct api *a, const struct err *why)
-{
-	struct queue all = a->queue;
-
-	queue_init(&a->queue);
-	while (all.first)
-		refuse_call(queue_take(&all), why);
-}
-
-static void on_identity(struct identity *i, const struct err *err)
-{
-	struct api *a = container_of(i, struct api, who);
-
-	if (err) {
-		go_away(a, 0);
-		refuse_all(a, err);
-	}
-	turn_by(a, 0);
-}
 
 /* A watch has no time limit, but its answer begins at once. */
 static void end_deaf(struct api *a, uint64_t now)
@@ -309,6 +286,12 @@ static void end_silence(struct api *a, uint64_t now)
 	}
 }
 
+/* One request at a time, until it is known whether the server is there, and which HTTP it has. */
+static bool waits_for_answer(const struct api *a)
+{
+	return (pace_probes(&a->pace) || !a->version) && a->silent;
+}
+
 static bool has_room(const struct api *a, enum rank rank)
 {
 	return rank == RANK_URGENT ||
@@ -330,8 +313,9 @@ static void on_turn(struct source *s)
 			turn_by(a, at);
 			return;
 		}
-		if ((pace_probes(&a->pace) && a->silent) || !identity_ready(&a->who))
+		if (waits_for_answer(a))
 			return;
+		a->identity += access_refresh(&a->access);
 		if (rank != RANK_URGENT)
 			pace_spend(&a->pace);
 		start(a, queue_take(&a->queue));
@@ -348,6 +332,12 @@ void api_send(struct api *a, struct call *c)
 {
 	c->again = false;
 	enqueue(a, c);
+}
+
+const char *api_certificate(struct api *a)
+{
+	a->identity += access_refresh(&a->access);
+	return a->access.secrets[SECRET_CERT];
 }
 
 void api_cancel(struct api *a, struct call *c)
@@ -376,7 +366,7 @@ static void judge(struct wire *w, CURLcode code, struct reply *r)
 	if (header > 0 && header < 3600)
 		after = (unsigned int)header;
 	if (w->lost || (code && !w->intake.err.code && !(http && w->call->document))) {
-		wire_failed(w, &w->api->who.access, code, &r->err);
+		wire_failed(w, &w->api->access, code, &r->err);
 		r->away = true;
 	} else {
 		intake_verdict(&w->intake, http, &r->status, &r->err);
@@ -392,6 +382,17 @@ static void judge(struct wire *w, CURLcode code, struct reply *r)
 		pace_back(&w->api->pace);
 }
 
+/* The server did not believe a request of that identity. Returns true if it may
+ * believe the next. */
+static bool renewed(struct api *a, unsigned int refused)
+{
+	if (refused != a->identity)
+		return true;
+	a->access.files[SECRET_TOKEN].ino = 0;
+	a->identity += access_refresh(&a->access);
+	return refused != a->identity;
+}
+
 static void finish(struct api *a, struct wire *w, CURLcode code)
 {
 	struct call *c = w->call;
@@ -401,7 +402,7 @@ static void finish(struct api *a, struct wire *w, CURLcode code)
 	judge(w, code, &r);
 	c->wire = NULL;
 	wire_free(w);
-	if (r.status == 401 && !c->again && identity_renew(&a->who, identity)) {
+	if (r.status == 401 && !c->again && renewed(a, identity)) {
 		c->again = true;
 		enqueue(a, c);
 	} else {
@@ -437,7 +438,7 @@ int api_new(struct loop *loop, struct access *access, struct api **ret, struct e
 		return r;
 	}
 	a->loop = loop;
-	a->who = (struct identity){ .access = *access, .loop = loop, .done = on_identity };
+	a->access = *access;
 	*access = (struct access){ 0 };
 	queue_init(&a->queue);
 	pace_start(&a->pace, now_ms());
@@ -454,7 +455,7 @@ void api_free(struct api *a)
 		api_cancel(a, a->wires->call);
 	while (a->queue.first)
 		api_cancel(a, a->queue.first);
-	identity_free(&a->who);
+	access_free(&a->access);
 	loop_remove(a->loop, &a->turn);
 	multi_close(&a->multi);
 	free(a);

@@ -54,6 +54,8 @@ struct call *call_new(const char *method, char *path);
 void call_free(struct call *c);
 /* Always leads to done(), later. */
 void api_send(struct api *a, struct call *c);
+/* Our client certificate, NULL: there is none. It is read again if its file changed. */
+const char *api_certificate(struct api *a);
 /* Ends it without done(). */
 void api_cancel(struct api *a, struct call *c);
 

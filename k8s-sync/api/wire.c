@@ -133,12 +133,12 @@ static bool set_url(struct wire *w, const struct access *access)
 
 	w->url = curl_url();
 	return w->url && asprintf(&text, "%s%s", access->server, w->call->path) >= 0 &&
-	       !curl_url_set(w->url, CURLUPART_URL, text, 0) &&
+	       !curl_url_set(w->url, CURLUPART_URL, text, CURLU_PATH_AS_IS) &&
 	       (!access->server_name || call_it(w, access->server_name)) &&
 	       !curl_easy_setopt(w->easy, CURLOPT_CURLU, w->url);
 }
 
-bool wire_prepare(struct wire *w, const struct access *access)
+bool wire_prepare(struct wire *w, const struct access *access, bool shares)
 {
 	const struct call *c = w->call;
 	bool tls = !strncmp(access->server, "https:", 6); /* else everybody reads the token */
@@ -152,11 +152,13 @@ bool wire_prepare(struct wire *w, const struct access *access)
 	curl_easy_setopt(e, CURLOPT_PRIVATE, w);
 	curl_easy_setopt(e, CURLOPT_ERRORBUFFER, w->error);
 	curl_easy_setopt(e, CURLOPT_NOSIGNAL, 1L);
+	/* Behind an https_proxy: its answer to CONNECT is not the server's. */
+	curl_easy_setopt(e, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	curl_easy_setopt(e, CURLOPT_USERAGENT, "pcidevfs-sync/" VERSION);
 	curl_easy_setopt(e, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
-	/* Without TLS there is only HTTP/1.1, and whoever waits to share a watch's connection waits
-	 * until that ends. */
-	curl_easy_setopt(e, CURLOPT_PIPEWAIT, tls ? 1L : 0L);
+	/* Whoever waits to share a watch's connection, and it speaks HTTP/1.1, waits until that
+	 * ends: libcurl 8 looks again no sooner. */
+	curl_easy_setopt(e, CURLOPT_PIPEWAIT, shares ? 1L : 0L);
 	curl_easy_setopt(e, CURLOPT_TIMEOUT_MS, (long)(c->document ? WATCH_MS : WIRE_ANSWER_MS));
 	set_tcp(e);
 	set_tls(e, access);
@@ -173,16 +175,73 @@ void wire_release(struct wire *w)
 	intake_close(&w->intake);
 }
 
+/* What users read, whatever the library's version calls it. exact: it says all there is to say. */
+static const struct {
+	CURLcode code;
+	const char *says;
+	bool exact;
+} failures[] = {
+	{ CURLE_COULDNT_RESOLVE_HOST, "its name cannot be resolved" },
+	{ CURLE_COULDNT_CONNECT, "cannot connect" },
+	{ CURLE_OPERATION_TIMEDOUT, "no answer came in time", true },
+	{ CURLE_PARTIAL_FILE, "the answer ended before it was complete", true },
+	{ CURLE_GOT_NOTHING, "it closed the connection without an answer", true },
+	{ CURLE_SEND_ERROR, "the connection broke" },
+	{ CURLE_RECV_ERROR, "the connection broke" },
+	{ CURLE_HTTP2, "the connection broke" },
+	{ CURLE_HTTP2_STREAM, "the connection broke" },
+	{ CURLE_SSL_CONNECT_ERROR, "TLS failed" },
+	{ CURLE_SSL_CERTPROBLEM, "the client's certificate or key cannot be used" },
+	{ CURLE_SSL_CACERT_BADFILE, "certificate-authority cannot be used" },
+	{ CURLE_PEER_FAILED_VERIFICATION, "its certificate is not trusted" },
+};
+
+/* Numbers of X509_V_ERR_ in OpenSSL, which curl passes on. */
+static const char *certificate_says(const struct wire *w, const char *otherwise)
+{
+	enum { NOT_YET_VALID = 9, EXPIRED = 10 };
+	long why = 0;
+
+	curl_easy_getinfo(w->easy, CURLINFO_SSL_VERIFYRESULT, &why);
+	if (why == NOT_YET_VALID)
+		return "its certificate is not valid yet";
+	return why == EXPIRED ? "its certificate has expired" : otherwise;
+}
+
+/* The library's words are the last resort. */
+static void explain(const struct wire *w, CURLcode code, char *ret, size_t size)
+{
+	const char *detail = w->error[0] ? w->error : curl_easy_strerror(code), *says = NULL;
+	bool exact = false;
+	long number = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(failures); i++)
+		if (failures[i].code == code) {
+			says = failures[i].says;
+			exact = failures[i].exact;
+		}
+	if (code == CURLE_PEER_FAILED_VERIFICATION)
+		says = certificate_says(w, says);
+	if (code == CURLE_COULDNT_CONNECT &&
+	    !curl_easy_getinfo(w->easy, CURLINFO_OS_ERRNO, &number) && number)
+		detail = strerror((int)number);
+	if (!says || w->lost)
+		snprintf(ret, size, "%.300s", detail);
+	else if (exact)
+		snprintf(ret, size, "%s", says);
+	else
+		snprintf(ret, size, "%s: %.250s", says, detail);
+}
+
 /* A clock that is wrong looks like a certificate that is. */
 int wire_failed(const struct wire *w, const struct access *access, CURLcode code, struct err *err)
 {
-	const char *why = w->error[0] ? w->error : curl_easy_strerror(code);
 	time_t now = (time_t)(now_real_ns() / 1000000000);
-	char clock[64] = "";
+	char clock[64] = "", why[320];
 	struct tm tm;
 
+	explain(w, code, why, sizeof(why));
 	if (code == CURLE_PEER_FAILED_VERIFICATION && gmtime_r(&now, &tm))
 		strftime(clock, sizeof(clock), " (the clock here says %Y-%m-%d %Hh UTC)", &tm);
-	return fail(err, ENOTCONN, "the API server is away: %s: %.300s%s", access->server, why,
-		    clock);
+	return fail(err, ENOTCONN, "the API server is away: %s: %s%s", access->server, why, clock);
 }

@@ -33,11 +33,13 @@ struct wire {
 
 /* Is the server's address one that libcurl takes? Returns 0 or -EINVAL. */
 int wire_check(const struct access *access, struct err *err);
-/* Tells libcurl all but where the answer goes. Returns false if there is no memory. */
-bool wire_prepare(struct wire *w, const struct access *access);
+/* Tells libcurl all but where the answer goes. shares: the server is known to answer several
+ * requests on one connection at once. Returns false if there is no memory. */
+bool wire_prepare(struct wire *w, const struct access *access, bool shares);
 /* Frees what it was told. */
 void wire_release(struct wire *w);
-/* Why there is no answer. */
+/* Why there is no answer: a sentence of our own, and the library's words behind it where they know
+ * more. Always -ENOTCONN. */
 int wire_failed(const struct wire *w, const struct access *access, CURLcode code, struct err *err);
 
 #endif

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 
@@ -29,6 +31,7 @@ struct lanes {
 static int run_step(struct txn *t, struct step *s, struct err *err)
 {
 	struct engine *e = t->engine;
+	uint64_t begun = now_ms();
 	int r;
 
 	if (!op_still_there(t, &s->dev))
@@ -38,6 +41,8 @@ static int run_step(struct txn *t, struct step *s, struct err *err)
 		return r;
 	s->begun = true;
 	r = s->verb->run(e->conf.world.backend, s, op_deadline(e, s->verb), err);
+	say_debug(SAY_STEPS, "step %s %s \"%s\": %s after %llu ms", s->verb->name, s->dev.name,
+		  s->value, err_name(-r), (unsigned long long)(now_ms() - begun));
 	s->done = !r;
 	if (s->done && s->verb->stirs)
 		atomic_store(&t->stirred, s);
@@ -158,8 +163,7 @@ int op_run_steps(struct txn *t, uint32_t from, struct err *err)
 			continue;
 		}
 		n_lanes = find_lanes(&l);
-		r = n_lanes ? run_lanes(&l, n_lanes, err)
-			    : fail(err, ENOMEM, "no memory for the operation");
+		r = n_lanes ? run_lanes(&l, n_lanes, err) : fail_nomem(err);
 		free(l.first);
 	}
 	return r;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Transactions in memory that outlives the process. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,61 +11,47 @@
 
 const struct region_head engine_layout = { "engine", LOGS_ABI, sizeof(struct op_log) };
 
-void logs_open(struct logs *l, void *region, size_t size)
+int logs_reserve(const struct logs *l, const void *at, size_t size, struct err *err)
 {
-	struct logs_head *head = region;
-	bool ours = head && region_is(&head->region, &engine_layout);
+	const char *p = at, *begin = (const char *)l->head;
 
-	pthread_mutex_init(&l->lock, NULL);
-	if (!head || size < sizeof(*head))
+	if (!l->fd || !size || p < begin || p >= (const char *)(l->slots + l->n) ||
+	    !fallocate(l->fd, 0, p - begin, (off_t)size))
+		return 0;
+	return fail(err, errno, "the operation cannot be recorded: %s; make room in /run",
+		    strerror(errno));
+}
+
+void logs_open(struct logs *l, const struct journal_conf *conf)
+{
+	struct logs_head *head = conf->at;
+	char of[LOGS_OF] = "";
+	size_t n = head ? (conf->size - sizeof(*head)) / sizeof(struct op_log) : 0;
+
+	*l = (struct logs){ .lock = PTHREAD_MUTEX_INITIALIZER };
+	if (!n)
 		return;
+	l->head = head;
+	l->fd = conf->fd;
 	l->slots = (struct op_log *)(head + 1);
-	l->n = (size - sizeof(*head)) / sizeof(struct op_log);
-	if (l->n > ARRAY_SIZE(l->taken))
-		l->n = ARRAY_SIZE(l->taken);
-	l->used = &head->used;
-	if (ours && atomic_load(l->used) <= l->n)
+	l->n = n < ARRAY_SIZE(l->taken) ? n : ARRAY_SIZE(l->taken);
+	STR_COPY(of, conf->of ? conf->of : "");
+	if (region_is(&head->region, &engine_layout) && logs_used(l) <= l->n &&
+	    !memcmp(head->of, of, sizeof(of))) {
+		for (size_t i = 0; i < logs_used(l); i++)
+			if (conf->distrust || !log_valid(&l->slots[i]))
+				log_spoil(&l->slots[i]);
 		return;
-	atomic_store(l->used, 0);
-	region_begin(&head->region, &engine_layout);
-}
-
-bool engine_was_interrupted(const void *journal, size_t size)
-{
-	const struct logs_head *head = journal;
-	const struct op_log *log = (const struct op_log *)(head + 1);
-	size_t n = (size - sizeof(*head)) / sizeof(*log);
-	uint32_t state;
-
-	if (!region_is(&head->region, &engine_layout))
-		return false;
-	n = atomic_load(&head->used) < n ? atomic_load(&head->used) : n;
-	for (; n--; log++) {
-		state = atomic_load(&log->state);
-		if ((state == LOG_RUNS || state == LOG_UNDOES) && atomic_load(&log->n_steps) &&
-		    log->steps[0].begun)
-			return true;
 	}
-	return false;
-}
-
-void engine_forget_requests(void *journal, size_t size)
-{
-	struct logs_head *head = journal;
-	struct op_log *log = (struct op_log *)(head + 1);
-	size_t n = (size - sizeof(*head)) / sizeof(*log);
-
-	if (!region_is(&head->region, &engine_layout))
-		return;
-	n = atomic_load(&head->used) < n ? atomic_load(&head->used) : n;
-	for (; n--; log++)
-		log->who.tag = 0;
+	l->anew = true;
+	atomic_store(&head->used, 0);
+	memcpy(head->of, of, sizeof(of));
+	region_begin(&head->region, &engine_layout);
 }
 
 static struct op_log *take(struct logs *l, size_t i)
 {
 	l->taken[i] = true;
-	atomic_store(&l->slots[i].state, LOG_FREE);
 	return &l->slots[i];
 }
 
@@ -74,16 +63,16 @@ static struct op_log *find_state(struct logs *l, uint32_t wanted)
 	return NULL;
 }
 
-/* A free log, or else the first that only keeps a verdict. Call it with the lock held. */
+/* A free log, or else the first that only keeps a verdict, or what could not be undone. Call it
+ * with the lock held. */
 static struct op_log *find_free(struct logs *l)
 {
 	struct op_log *log = find_state(l, LOG_FREE);
 
-	if (!log && logs_used(l) < l->n) {
+	if (!log && logs_used(l) < l->n)
 		log = take(l, logs_used(l));
-		atomic_fetch_add(l->used, 1);
-	}
-	return log ? log : find_state(l, LOG_ENDED);
+	log = log ? log : find_state(l, LOG_ENDED);
+	return log ? log : find_state(l, LOG_STUCK);
 }
 
 static void fill(struct op_log *log, const struct request *requests, size_t n,
@@ -97,6 +86,7 @@ static void fill(struct op_log *log, const struct request *requests, size_t n,
 	log->err = (struct err){ 0 };
 	log->place = 0;
 	log->was_late = false;
+	log->orphan = ORPHAN_NOT;
 	memcpy(log->requests, requests, n * sizeof(*requests));
 	atomic_store(&log->state, LOG_RUNS);
 }
@@ -111,13 +101,35 @@ struct op_log *logs_new(const struct request *requests, size_t n, const struct a
 	return log;
 }
 
-struct op_log *logs_keep(struct logs *l, struct op_log *log)
+/* Call it with the lock held. */
+static struct op_log *find_slot(struct logs *l, size_t n_requests, struct err *err)
+{
+	struct op_log *slot = find_free(l);
+
+	if (!slot) {
+		fail(err, EAGAIN,
+		     "too many operations hang in the kernel to begin another one; see the "
+		     "devices that read stuck");
+	} else if (logs_reserve(l, slot, offsetof(struct op_log, requests[n_requests]), err)) {
+		l->taken[slot - l->slots] = false;
+		slot = NULL;
+	} else {
+		atomic_store(&slot->state, LOG_FREE);
+		if (slot == &l->slots[logs_used(l)])
+			atomic_fetch_add(&l->head->used, 1);
+	}
+	return slot;
+}
+
+struct op_log *logs_keep(struct logs *l, struct op_log *log, struct err *err)
 {
 	struct op_log *slot;
 
 	pthread_mutex_lock(&l->lock);
-	slot = l->n ? find_free(l) : malloc(sizeof(*slot));
+	slot = l->n ? find_slot(l, log->n_requests, err) : malloc(sizeof(*slot));
 	pthread_mutex_unlock(&l->lock);
+	if (!slot && !l->n)
+		fail(err, ENOMEM, "no memory for the operation");
 	if (slot) {
 		fill(slot, log->requests, log->n_requests, &log->who);
 		free(log);
@@ -131,7 +143,8 @@ void logs_give(struct logs *l, struct op_log *log, bool keep)
 		free(log);
 		return;
 	}
-	atomic_store(&log->state, keep ? LOG_ENDED : LOG_FREE);
+	if (atomic_load(&log->state) != LOG_STUCK)
+		atomic_store(&log->state, keep ? LOG_ENDED : LOG_FREE);
 	pthread_mutex_lock(&l->lock);
 	l->taken[log - l->slots] = false;
 	pthread_mutex_unlock(&l->lock);
@@ -148,7 +161,7 @@ bool log_is_for(const struct op_log *log, const struct request *requests, size_t
 	for (size_t i = 0; i < n && n == log->n_requests; i++)
 		if (!same_request(&log->requests[i], &requests[i]))
 			return false;
-	return n == log->n_requests;
+	return !n || n == log->n_requests;
 }
 
 bool logs_verdict(struct logs *l, const struct request *requests, size_t n, const struct actor *who,
@@ -159,8 +172,9 @@ bool logs_verdict(struct logs *l, const struct request *requests, size_t n, cons
 	pthread_mutex_lock(&l->lock);
 	for (size_t i = 0; i < logs_used(l) && who->tag && !found; i++) {
 		struct op_log *log = &l->slots[i];
+		uint32_t state = atomic_load(&log->state);
 
-		found = atomic_load(&log->state) == LOG_ENDED && log->who.tag == who->tag &&
+		found = (state == LOG_ENDED || state == LOG_STUCK) && log->who.tag == who->tag &&
 			log_is_for(log, requests, n);
 		if (found)
 			*ret = log->err;
@@ -169,10 +183,46 @@ bool logs_verdict(struct logs *l, const struct request *requests, size_t n, cons
 	return found;
 }
 
+bool log_has(const struct op_log *log, const struct key *dev)
+{
+	for (uint32_t k = 0; k < atomic_load(&log->n_devices) && k < PLAN_DEVICES; k++)
+		if (key_eq(&log->devices[k], dev))
+			return true;
+	return false;
+}
+
 bool log_removes(const struct op_log *log, const struct key *parent)
 {
 	for (uint32_t i = 0; i < atomic_load(&log->n_steps); i++)
 		if (log->steps[i].done && step_remakes(&log->steps[i], parent))
 			return true;
 	return false;
+}
+
+bool log_is_stuck(const struct op_log *log)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < atomic_load(&log->n_steps) && log->err.code && !any; i++)
+		any = log->steps[i].done;
+	return any;
+}
+
+/* Somebody has written this device since: its steps are nobody's to undo any more. */
+static void settle(struct op_log *log, const struct key *dev)
+{
+	for (uint32_t i = 0; i < atomic_load(&log->n_steps); i++)
+		if (key_eq(&log->steps[i].dev, dev))
+			log->steps[i].done = log->steps[i].begun = false;
+	if (!log_is_stuck(log))
+		atomic_store(&log->state, LOG_ENDED);
+}
+
+void logs_settled(struct logs *l, const struct key *dev)
+{
+	pthread_mutex_lock(&l->lock);
+	for (struct op_log *log = l->slots; log < l->slots + logs_used(l); log++)
+		if (log->state == LOG_STUCK && !l->taken[log - l->slots] && log_has(log, dev))
+			settle(log, dev);
+	pthread_mutex_unlock(&l->lock);
 }

@@ -43,7 +43,7 @@ static void *more(void *v, size_t n, size_t add, size_t size, struct err *err)
 	void *p = reallocarray(v, n + add ? n + add : 1, size);
 
 	if (!p)
-		fail(err, ENOMEM, "no memory for the operation");
+		fail_nomem(err);
 	return p;
 }
 
@@ -92,8 +92,11 @@ static int take_devices(struct txn *t, const struct key *devs, size_t n, struct 
 {
 	struct key *devices = more(t->devices, t->n_devices, n, sizeof(*devices), err);
 	uint64_t *births = devices ? more(t->births, t->n_devices, n, sizeof(*births), err) : NULL;
+	size_t all = t->n_devices + n, reserved = all < PLAN_DEVICES ? all : PLAN_DEVICES;
 	int r = births ? 0 : -ENOMEM;
 
+	r = r ? r
+	      : logs_reserve(&t->engine->logs, t->log->devices, reserved * sizeof(struct key), err);
 	t->devices = devices ? devices : t->devices;
 	t->births = births ? births : t->births;
 	for (size_t i = 0; i < n && !r; i++) {
@@ -114,6 +117,8 @@ static void mark_busy(struct txn *t)
 {
 	size_t n = t->n_devices < PLAN_DEVICES ? t->n_devices : PLAN_DEVICES;
 
+	if (!t->marked && t->engine->running)
+		atomic_fetch_add(t->engine->running, 1);
 	t->marked = true;
 	memcpy(t->log->devices, t->devices, n * sizeof(*t->devices));
 	atomic_store(&t->log->n_devices, (uint32_t)n);
@@ -181,6 +186,8 @@ static int append_steps(struct txn *t, const struct plan *p, struct err *err)
 		return fail(err, E2BIG,
 			    "this takes more than %d steps; split it into several transactions",
 			    PLAN_STEPS);
+	if (logs_reserve(&t->engine->logs, &log->steps[n], p->n_steps * sizeof(*p->steps), err))
+		return -ENOMEM;
 	if (p->n_steps)
 		memcpy(&log->steps[n], p->steps, p->n_steps * sizeof(*p->steps));
 	atomic_store(&log->n_steps, n + (uint32_t)p->n_steps);
@@ -210,7 +217,7 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 	int r;
 
 	if (!requests)
-		return fail(err, ENOMEM, "no memory for the operation");
+		return fail_nomem(err);
 	model_lock(m);
 	for (size_t i = 0; i < t->log->n_requests; i++)
 		if (!satisfied_by_absence(t, &t->log->requests[i]) &&
@@ -231,8 +238,8 @@ static int plan_stage(struct txn *t, bool *ret_more, struct err *err)
 	return r;
 }
 
-/* The changes of the steps must be known, and on the disk, before the first one runs. */
-static int learn_steps(struct txn *t, uint32_t from, bool keep, struct err *err)
+/* What the steps change must be known to the next process before the first one runs. */
+static int learn_steps(struct txn *t, uint32_t from, bool begins, struct err *err)
 {
 	struct engine *e = t->engine;
 	uint32_t n = atomic_load(&t->log->n_steps);
@@ -243,11 +250,15 @@ static int learn_steps(struct txn *t, uint32_t from, bool keep, struct err *err)
 							op_deadline(e, s->verb), err)
 				       : 0;
 
-		if (r < 0)
+		if (r)
 			return err_blame(err, r, s->line);
-		keep |= r > 0;
 	}
-	return n > from && keep ? op_keep(t, true, err) : 0;
+	if (n > from) {
+		model_lock(model_of(t));
+		snapshot_note(t);
+		model_unlock(model_of(t));
+	}
+	return n > from && begins ? op_keep(t, true, err) : 0;
 }
 
 static int note_requests(struct txn *t, struct err *err)
@@ -305,6 +316,9 @@ static int settle(struct txn *t, struct err *err)
 	r = note_and_keep(t, err);
 	if (r)
 		return r;
+	/* From here on nothing of it is undone: it is stored. */
+	t->log->err = (struct err){ 0 };
+	atomic_store(&t->log->state, LOG_DECIDED);
 	model_lock(m);
 	err->idle = snapshot_is_idle(t);
 	op_leave_devices(t, NULL);
@@ -313,8 +327,10 @@ static int settle(struct txn *t, struct err *err)
 		const struct key *dev = &t->log->snapshots[i].dev;
 		struct device *d = model_edit(m, dev, false);
 
-		if (d && d->stuck[0] && !d->busy[0] && !op_noted_only(t, dev))
-			d->stuck[0] = '\0';
+		if (!d || d->busy[0] || op_noted_only(t, dev))
+			continue;
+		d->stuck[0] = '\0';
+		logs_settled(&t->engine->logs, dev);
 	}
 	model_publish(m);
 	model_unlock(m);
@@ -369,7 +385,7 @@ static int run_stages(struct txn *t, struct err *err)
 				 log->requests[0].file, log->requests[0].dev.name);
 		r = r ? r : plan_stage(t, &left, err);
 		r = r ? r : ask_rights(t, err);
-		r = r ? r : learn_steps(t, from, !stage, err);
+		r = r ? r : learn_steps(t, from, fresh, err);
 		r = r ? r : heed_interrupt(t, from, err);
 		r = r ? r : op_run_steps(t, from, err);
 		if (r)
@@ -409,6 +425,7 @@ static void adopt_devices(struct txn *t)
 	uint32_t n = atomic_load(&t->log->n_devices);
 
 	model_lock(m);
+	snapshot_adopt(t);
 	take_devices(t, t->log->devices, n < PLAN_DEVICES ? n : PLAN_DEVICES, NULL);
 	mark_busy(t);
 	model_publish(m);

@@ -15,17 +15,20 @@
 #define LOG_REQUESTS 4096
 #define STAGES 8 /* successive barriers: MIG mode, VFs, types, claims, and room */
 
-/* LOG_DECIDED: only the verdict must still be told. */
-enum log_state { LOG_FREE, LOG_RUNS, LOG_UNDOES, LOG_ENDED, LOG_DECIDED };
+/* LOG_DECIDED: only the verdict must still be told. LOG_STUCK: some of its steps could not be
+ * undone; the next daemon tries again. */
+enum log_state { LOG_FREE, LOG_RUNS, LOG_UNDOES, LOG_ENDED, LOG_DECIDED, LOG_STUCK };
 
 /* The intents of a device before the operation. */
 struct snapshot {
 	struct key dev;
 	uint64_t birth;
 	struct key parent;
+	uint64_t ids; /* of the device: no other one in its place is meant */
 	struct intent intent;
+	struct intent noted; /* likewise right before the first step: what steps and release need */
 	/* The parts that an undo puts back; all of them while the operation notes its results. */
-	_Atomic uint32_t mine;
+	_Atomic uint64_t mine;
 };
 
 /* Outlives the process. Fields that tell how much of the rest is valid are written last. */
@@ -40,44 +43,69 @@ struct op_log {
 	uint64_t place; /* for engine_conf.verdict */
 	/* A step was late in a former process: its devices are stuck because of that. */
 	uint32_t was_late;
+	/* Its model is gone too, so it is undone. ORPHAN_NEW: the new model has nothing of it. */
+	uint32_t orphan;
 	struct request requests[LOG_REQUESTS];
 	struct key devices[PLAN_DEVICES]; /* those that are busy or stuck because of it */
 	struct step steps[PLAN_STEPS];
 	struct snapshot snapshots[PLAN_DEVICES];
 };
 
-#define LOGS_ABI 13
+enum { ORPHAN_NOT, ORPHAN_NEW, ORPHAN };
+
+#define LOGS_ABI 15
+#define LOGS_OF 96
 
 struct logs_head {
 	union {
 		struct {
 			struct region_head region;
 			_Atomic uint32_t used; /* slots ever used: the others are not touched */
+			char of[LOGS_OF];
+			_Atomic uint64_t connection; /* whose requests the actors' tags name */
 		};
-		char page[4096];
+		char page[JOURNAL_HEAD];
 	};
 };
 
 struct logs {
+	struct logs_head *head; /* NULL without memory that outlives the process */
+	int fd;			/* of the file; 0: none */
+	bool anew;		/* nothing of a former process was there, or could be read */
 	struct op_log *slots;
 	size_t n;
-	_Atomic uint32_t *used; /* NULL without memory that outlives the process */
 	pthread_mutex_t lock;
 	bool taken[64]; /* lock; by a transaction of this process */
 };
 
 static inline uint32_t logs_used(const struct logs *l)
 {
-	return l->used ? atomic_load(l->used) : 0;
+	return l->head ? atomic_load(&l->head->used) : 0;
 }
 
-void logs_open(struct logs *l, void *region, size_t size);
+/* check.c: is all of it what this program could have written? Other operations are lost: their
+ * devices are stuck, as far as their names can be read. */
+bool log_valid(const struct op_log *log);
+/* check.c: a log in use whose numbers fit its arrays. */
+bool log_readable(const struct op_log *log);
+/* Takes from an invalid one all but those devices. */
+void log_spoil(struct op_log *log);
+/* Takes up what a former process left in the journal, or begins anew. */
+void logs_open(struct logs *l, const struct journal_conf *conf);
+/* Reserves this part of a log in its file, before it is first touched: a full tmpfs would end the
+ * process. */
+int logs_reserve(const struct logs *l, const void *at, size_t size, struct err *err);
+/* The device is as its last operation left it: no former one is undone on it. */
+void logs_settled(struct logs *l, const struct key *dev);
+/* Did some of the steps remain, although it failed? */
+bool log_is_stuck(const struct op_log *log);
+bool log_has(const struct op_log *log, const struct key *dev);
 /* In ordinary memory: a transaction that waits for a thread has begun nothing. Has no room behind
  * the requests. NULL: no memory. */
 struct op_log *logs_new(const struct request *requests, size_t n, const struct actor *who);
 /* Copies the log into a slot, if there are slots, because the next process must find what follows;
- * else into memory with room for steps. NULL: none is left, and the log is unchanged. */
-struct op_log *logs_keep(struct logs *l, struct op_log *log);
+ * else into memory with room for steps. NULL: none is left (err), and the log is unchanged. */
+struct op_log *logs_keep(struct logs *l, struct op_log *log, struct err *err);
 /* keep: keeps the verdict until the slot is needed, in case the request is sent again. */
 void logs_give(struct logs *l, struct op_log *log, bool keep);
 /* Did a step remove the children of this device, as a write of sriov_numvfs does? Otherwise missing
@@ -127,6 +155,7 @@ struct engine {
 	pthread_mutex_t settling;
 	pthread_mutex_t lock;
 	struct txn *txns, *lates; /* lock */
+	_Atomic uint64_t *running; /* for others: how many have begun; may be NULL */
 	unsigned int
 		n_lost; /* lock; operations that could not be resumed; lost: the last of them */
 	struct err lost;
@@ -169,6 +198,10 @@ int snapshot_add(struct txn *t, const struct key *dev, struct err *err);
 /* These bracket the notes of results; they must be published before the end. */
 void snapshot_begin(struct txn *t);
 void snapshot_end(struct txn *t);
+/* Stores what is noted before the first step. */
+void snapshot_note(struct txn *t);
+/* Of an orphan: the model, which is new, gets what the operation had noted, for its undo. */
+void snapshot_adopt(struct txn *t);
 /* After snapshot_end(): was everything so before, with nothing done, noted or ended? */
 bool snapshot_is_idle(const struct txn *t);
 /* Undoes all that the operation has noted. */
@@ -186,7 +219,7 @@ bool satisfied_once(struct txn *t, const struct request *request);
 bool op_noted_only(const struct txn *t, const struct key *dev);
 /* satisfied.c: has the keeper anything to store for these requests? op_keep() makes it do so. */
 bool op_keeps(const struct txn *t);
-int op_keep(struct txn *t, bool pending, struct err *err);
+int op_keep(struct txn *t, bool begins, struct err *err);
 /* recheck.c: observes the devices of the requests, as far as they exist. guarded_at not NULL: also
  * asks what forbids the operation, and sets the time of that, unless nothing is to be asked. */
 int op_look(struct engine *e, const struct request *requests, size_t n,

@@ -38,7 +38,7 @@ int plan_step(struct plan *p, const struct verb *verb, const struct key *dev, co
 		return fail(err, EINVAL, "%s: \"%s\" is too long", verb->name, value);
 	steps = grown(p->steps, p->n_steps, sizeof(*steps));
 	if (!steps)
-		return fail(err, ENOMEM, "no memory for the plan");
+		return fail_nomem(err);
 	p->steps = steps;
 	p->steps[p->n_steps++] = s;
 	return 0;
@@ -76,11 +76,11 @@ int plan_touch(struct plan *p, const struct key *dev, struct err *err)
 			PLAN_DEVICES);
 	devices = grown(p->devices, p->n_devices, sizeof(*devices));
 	if (!devices)
-		return fail(err, ENOMEM, "no memory for the plan");
+		return fail_nomem(err);
 	p->devices = devices;
 	lines = grown(p->lines, p->n_devices, sizeof(*lines));
 	if (!lines)
-		return fail(err, ENOMEM, "no memory for the plan");
+		return fail_nomem(err);
 	p->lines = lines;
 	p->lines[p->n_devices] = p->line;
 	p->devices[p->n_devices++] = *dev;
@@ -149,6 +149,7 @@ struct item {
 	struct request request; /* its child looked up, unless absent */
 	const struct method *method;
 	bool absent; /* its device does not exist yet */
+	bool ends;   /* method.end; its expand is another item */
 	int place;   /* -rank if it takes something away, rank if it brings something */
 };
 
@@ -282,7 +283,7 @@ static int resolve(struct model *m, const struct request *requests, size_t n, st
 	struct request *sorted = calloc(n ? n : 1, sizeof(*sorted));
 
 	if (!sorted)
-		return fail(err, ENOMEM, "no memory for the plan");
+		return fail_nomem(err);
 	for (size_t i = 0; i < n; i++) {
 		request_resolve(m, &requests[i], &sorted[i]);
 		items[i].request = sorted[i];
@@ -331,6 +332,11 @@ static bool is_remade(struct model *m, const struct plan *p, const struct item *
 	return false;
 }
 
+static int expand_item(struct model *m, const struct item *it, struct plan *p, struct err *err)
+{
+	return (it->ends ? it->method->end : it->method->expand)(m, &it->request, p, err);
+}
+
 /* Expands the items in order, up to the first barrier that has something to do. */
 static int expand_items(struct model *m, const struct item *items, size_t n, struct plan *p,
 			struct err *err)
@@ -339,7 +345,8 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 
 	for (size_t i = 0; i < n; i++) {
 		struct item vf;
-		const struct item *it = is_remade(m, p, &items[i], &vf) ? &vf : &items[i];
+		bool remade = is_remade(m, p, &items[i], &vf);
+		const struct item *it = remade ? &vf : &items[i];
 		size_t before = p->n_steps;
 		bool past = behind && it->place != items[i - 1].place, later;
 		int r;
@@ -348,13 +355,15 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 			p->more = true;
 			return 0;
 		}
+		if (remade && it->ends)
+			continue; /* it ends with its PF's VFs */
 		p->line = it->request.line;
 		later = it->absent && !it->request.made_by[0];
-		r = later ? foretell(m, it, p, err) : it->method->expand(m, &it->request, p, err);
+		r = later ? foretell(m, it, p, err) : expand_item(m, it, p, err);
 		if (r)
 			return err_blame(err, r, p->line);
 		for (size_t s = before; s < p->n_steps; s++)
-			p->steps[s].expected = past || later;
+			p->steps[s].expected |= past || later;
 		behind |= it->method && it->method->barrier && p->n_steps > before;
 	}
 	return 0;
@@ -409,21 +418,39 @@ int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_our
 	return rc;
 }
 
+static bool replaces(const struct item *it)
+{
+	return it->method && it->method->end && !it->absent && it->place > 0;
+}
+
+static struct item ending_of(const struct item *it)
+{
+	struct item ending = *it;
+
+	ending.ends = true;
+	ending.place = -it->method->rank;
+	return ending;
+}
+
 int plan_make(struct model *m, const struct method *const *methods, const struct request *requests,
 	      size_t n, bool predict, struct plan *ret, struct err *err)
 {
-	_free_ struct item *items = calloc(n ? n : 1, sizeof(*items));
+	_free_ struct item *items = calloc(2 * n + 1, sizeof(*items));
+	size_t n_items = n;
 	int r;
 
 	*ret = (struct plan){ .predict = predict };
 	if (!items)
-		return fail(err, ENOMEM, "no memory for the plan");
+		return fail_nomem(err);
 	r = resolve(m, requests, n, items, ret, err);
 	for (size_t i = 0; i < n && !r; i++)
 		r = err_blame(err, make_item(m, methods, ret, &items[i], err),
 			      items[i].request.line);
 	if (r)
 		return r;
-	qsort(items, n, sizeof(*items), by_place);
-	return expand_items(m, items, n, ret, err);
+	for (size_t i = 0; i < n; i++)
+		if (replaces(&items[i]))
+			items[n_items++] = ending_of(&items[i]);
+	qsort(items, n_items, sizeof(*items), by_place);
+	return expand_items(m, items, n_items, ret, err);
 }

@@ -30,7 +30,7 @@ int op_look(struct engine *e, const struct request *requests, size_t n_requests,
 	int rc;
 
 	if (!devs)
-		return fail(err, ENOMEM, "no memory for the operation");
+		return fail_nomem(err);
 	model_lock(m);
 	for (size_t i = 0; i < n_requests; i++) {
 		const struct method *method = method_find(w->methods, &requests[i]);
@@ -95,7 +95,7 @@ static int ask_again(struct txn *t, struct err *err)
 	int r;
 
 	if (!devs)
-		return fail(err, ENOMEM, "no memory for the operation");
+		return fail_nomem(err);
 	atomic_store(&t->stirred, NULL);
 	for (uint32_t i = 0; i < n_steps; i++)
 		if (t->log->steps[i].verb->refuse)

@@ -66,7 +66,7 @@ bool op_keeps(const struct txn *t)
 	return keeps;
 }
 
-int op_keep(struct txn *t, bool pending, struct err *err)
+int op_keep(struct txn *t, bool begins, struct err *err)
 {
 	const struct keeper *keeper = &t->engine->conf.keeper;
 	_free_ struct request *requests = NULL;
@@ -76,11 +76,11 @@ int op_keep(struct txn *t, bool pending, struct err *err)
 		return 0;
 	requests = calloc(t->log->n_requests, sizeof(*requests));
 	if (!requests)
-		return fail(err, ENOMEM, "no memory for the operation");
+		return fail_nomem(err);
 	for (size_t i = 0; i < t->log->n_requests; i++)
 		if (is_kept(t, &t->log->requests[i]))
 			requests[n++] = t->log->requests[i];
-	return keeper->keep(keeper->ctx, requests, n, pending, err);
+	return keeper->keep(keeper->ctx, requests, n, begins, err);
 }
 
 bool op_noted_only(const struct txn *t, const struct key *dev)

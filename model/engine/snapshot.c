@@ -24,7 +24,8 @@ static const struct part {
 #include "pcidevfs/intents.def"
 };
 
-#define ALL_PARTS ((UINT32_C(1) << ARRAY_SIZE(parts)) - 1)
+_Static_assert(ARRAY_SIZE(parts) < 64, "a bit for each part");
+#define ALL_PARTS ((UINT64_C(1) << ARRAY_SIZE(parts)) - 1)
 
 bool snapshot_knows(size_t offset)
 {
@@ -44,12 +45,21 @@ static bool part_differs(const struct part *p, const struct intent *a, const str
 	return memcmp((const char *)a + p->at, (const char *)b + p->at, p->size);
 }
 
+static uint64_t ids_of(const struct device *d)
+{
+	const struct facts *f = &d->facts;
+
+	return (uint64_t)f->vendor << 48 | (uint64_t)f->device << 32 |
+	       (uint64_t)f->subvendor << 16 | f->subdevice;
+}
+
 static void save(struct snapshot *s, const struct txn *t, const struct device *d)
 {
 	s->dev = d->key;
 	s->birth = d->birth;
 	s->parent = d->facts.parent;
-	s->intent = d->intent;
+	s->ids = ids_of(d);
+	s->intent = s->noted = d->intent;
 	s->mine = t->noting ? ALL_PARTS : 0;
 }
 
@@ -66,6 +76,8 @@ int snapshot_add(struct txn *t, const struct key *dev, struct err *err)
 		return 0;
 	if (i == PLAN_DEVICES)
 		return fail(err, E2BIG, "this concerns more than %d devices", PLAN_DEVICES);
+	if (logs_reserve(&t->engine->logs, &log->snapshots[i], sizeof(*log->snapshots), err))
+		return -ENOMEM;
 	save(&log->snapshots[i], t, d);
 	atomic_store(&log->n_snapshots, i < n ? n : n + 1);
 	return 0;
@@ -76,6 +88,47 @@ static const struct device *still_there(const struct txn *t, const struct snapsh
 	const struct device *d = model_find(model_of(t), &s->dev);
 
 	return d && d->birth == s->birth ? d : NULL;
+}
+
+void snapshot_note(struct txn *t)
+{
+	struct op_log *log = t->log;
+
+	for (uint32_t i = 0; i < atomic_load(&log->n_snapshots); i++) {
+		const struct device *d = still_there(t, &log->snapshots[i]);
+
+		if (d)
+			log->snapshots[i].noted = d->intent;
+	}
+}
+
+static void forget_steps(struct op_log *log, const struct key *dev)
+{
+	for (uint32_t i = 0; i < atomic_load(&log->n_steps); i++)
+		log->steps[i].done &= !key_eq(&log->steps[i].dev, dev);
+}
+
+/* What was stored before is noted by the next pass, once the devices are no longer busy. */
+void snapshot_adopt(struct txn *t)
+{
+	struct op_log *log = t->log;
+
+	for (uint32_t i = 0; i < atomic_load(&log->n_snapshots) && log->orphan == ORPHAN_NEW; i++) {
+		struct snapshot *s = &log->snapshots[i];
+		struct device *d = model_edit(model_of(t), &s->dev, false);
+
+		s->mine = 0;
+		s->birth = d && ids_of(d) == s->ids ? d->birth : 0;
+		if (d && !s->birth)
+			forget_steps(log, &s->dev);
+		if (!s->birth)
+			continue;
+		s->intent = d->intent;
+		for (size_t k = 0; k < ARRAY_SIZE(parts); k++)
+			if (parts[k].whose == EARLY)
+				copy_part(&parts[k], &d->intent, &s->noted);
+	}
+	log->orphan = log->orphan ? ORPHAN : ORPHAN_NOT;
 }
 
 /* A process that died in the middle of this had noted its own parts; others may have changed the
@@ -90,7 +143,7 @@ void snapshot_begin(struct txn *t)
 		const struct device *d = still_there(t, s);
 
 		for (size_t k = 0; k < ARRAY_SIZE(parts) && d; k++)
-			if (!(s->mine & UINT32_C(1) << k) &&
+			if (!(s->mine & UINT64_C(1) << k) &&
 			    (!t->marked || parts[k].whose != EARLY))
 				copy_part(&parts[k], &s->intent, &d->intent);
 		s->mine = ALL_PARTS;
@@ -108,7 +161,7 @@ void snapshot_end(struct txn *t)
 
 		for (size_t k = 0; k < ARRAY_SIZE(parts) && d; k++)
 			if (!part_differs(&parts[k], &s->intent, &d->intent))
-				s->mine &= ~(UINT32_C(1) << k);
+				s->mine &= ~(UINT64_C(1) << k);
 	}
 }
 
@@ -128,7 +181,7 @@ bool snapshot_is_idle(const struct txn *t)
 static void put_back(const struct txn *t, struct snapshot *s, struct device *d)
 {
 	for (size_t k = 0; k < ARRAY_SIZE(parts); k++) {
-		bool noted = s->mine & UINT32_C(1) << k;
+		bool noted = s->mine & UINT64_C(1) << k;
 		bool early = t->marked && parts[k].whose == EARLY;
 
 		if ((noted || early) && parts[k].whose != OTHERS)
@@ -162,7 +215,7 @@ void snapshot_put_back(struct txn *t)
 
 		if (d && d->birth == s->birth)
 			put_back(t, s, d);
-		else if (d && op_remakes(t, d) && op_holds(t, d))
+		else if (d && !log->orphan && op_remakes(t, d) && op_holds(t, d))
 			put_all_back(s, d);
 	}
 }

@@ -1,34 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Decides whose job runs next on the executors. A user without a reserve has few jobs at once, and
- * all such users together leave room. So a user with hundreds of jobs delays neither root, the
- * plugin nor sync, and other users by a job or two. Users take turns; each user's jobs run in
- * order. Thread-safe.
+ * Jobs on the executors, of two classes: who has a reserve (root, the plugin, sync) finds a thread,
+ * since all others together run few jobs at once. Theirs run in the order in which they came; how
+ * many may wait is bounded for each user. Thread-safe.
  */
 #ifndef MODEL_TURNS_H
 #define MODEL_TURNS_H
 
 #include <pthread.h>
-#include <stdbool.h>
+
+#include "pcidevfs/quota.h"
 
 struct actor;
 struct pool;
 struct turn;
-struct turn_user;
 
-#define TURNS_OF_USER 4 /* jobs at once */
-#define TURNS_OF_ALL 32 /* likewise for all users without a reserve */
+#define TURNS_OF_ALL 32 /* jobs at once of all users without a reserve */
 #define WAITING_OF_USER 512
-/* a user may have as many waiting as are left of these, but at least one */
 #define WAITING_OF_ALL 2048
 
 typedef void turn_job(void *ctx, struct turn *turn);
 
 struct turns {
 	struct pool *pool;
-	pthread_mutex_t lock;
-	struct turn_user *users;       /* lock; users with jobs, the next in turn first */
-	unsigned int running, waiting; /* lock */
+	pthread_mutex_t lock;	    /* all below */
+	struct turn *first, **last; /* those that wait */
+	unsigned int running;
+	struct quota waiting;
 };
 
 void turns_init(struct turns *s, struct pool *pool);

@@ -40,7 +40,7 @@ static void tell_verdict(struct txn *t)
 {
 	atomic_store(&t->log->state, LOG_DECIDED);
 	tell(t);
-	atomic_store(&t->log->state, LOG_ENDED);
+	atomic_store(&t->log->state, log_is_stuck(t->log) ? LOG_STUCK : LOG_ENDED);
 }
 
 /* Removes it from the list, so that nobody joins any more, and answers all who wait. */
@@ -99,7 +99,9 @@ static void finish_late(struct txn *t, struct step *late, struct err *err)
 
 static void txn_free(struct txn *t)
 {
-	logs_give(&t->engine->logs, t->log, t->recovered);
+	if (t->marked && t->engine->running)
+		atomic_fetch_sub(t->engine->running, 1);
+	logs_give(&t->engine->logs, t->log, t->recovered && !t->log->orphan);
 	free(t->devices);
 	free(t->births);
 	free(t);
@@ -112,13 +114,10 @@ static int keep_log(struct txn *t, struct err *err)
 
 	pthread_mutex_lock(&t->engine->lock); /* others search it for their own requests */
 	if (!t->recovered)
-		kept = logs_keep(&t->engine->logs, t->log);
+		kept = logs_keep(&t->engine->logs, t->log, err);
 	t->log = kept ? kept : t->log;
 	pthread_mutex_unlock(&t->engine->lock);
-	return kept ? 0
-		    : fail(err, EAGAIN,
-			   "too many operations hang in the kernel to begin another one; see the "
-			   "devices that read stuck");
+	return kept ? 0 : -EAGAIN;
 }
 
 static void txn_run(void *ctx, struct turn *turn)
@@ -197,9 +196,11 @@ static bool find_or_make(struct engine *e, const struct request *requests, size_
 	pthread_mutex_lock(&e->lock);
 	t = find_own(e, requests, n, who);
 	if (!t && !logs_verdict(&e->logs, requests, n, who, err)) {
-		t = *ret_new = make(e, requests, n, who);
-		if (!t)
-			fail(err, ENOMEM, "no memory for a transaction");
+		t = *ret_new = n ? make(e, requests, n, who) : NULL;
+		if (!n)
+			fail(err, ECONNRESET, "the daemon was restarted; begin again");
+		else if (!t)
+			fail_nomem(err);
 	}
 	if (t) {
 		w->next = t->waiters;
@@ -254,7 +255,7 @@ void txn_submit(struct engine *e, const struct request *requests, size_t n, cons
 	if (w)
 		*w = (struct waiter){ .done = done, .ctx = ctx, .who = *who };
 	else if (!err.code)
-		fail(&err, ENOMEM, "no memory for a transaction");
+		fail_nomem(&err);
 	if (!w || !find_or_make(e, requests, n, who, w, &t, &err)) {
 		free(w);
 		done(ctx, &err);
@@ -356,7 +357,7 @@ int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *
 	int r;
 
 	if (!e)
-		return fail(err, ENOMEM, "no memory for the engine");
+		return fail_nomem(err);
 	e->conf = *conf;
 	r = pool_new(conf->threads, &e->pool, err);
 	if (r) {
@@ -364,11 +365,45 @@ int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *
 		return r;
 	}
 	turns_init(&e->turns, e->pool);
-	logs_open(&e->logs, conf->journal, conf->journal_size);
+	logs_open(&e->logs, &e->conf.journal);
 	pthread_mutex_init(&e->settling, NULL);
 	pthread_mutex_init(&e->lock, NULL);
 	*ret = e;
 	return 0;
+}
+
+static bool acts_on(const struct engine *e, const struct op_log *log, const struct device *dev)
+{
+	uint32_t n = atomic_load(&log->n_devices); /* 0: it may still be refused */
+	bool acts = false;
+
+	for (uint32_t i = 0; i < n && !acts; i++)
+		acts = key_eq(&log->devices[i], &dev->key);
+	for (uint32_t i = 0; i < log->n_requests && n && !acts; i++) {
+		const struct request *w = &log->requests[i];
+		const struct method *method = method_find(e->conf.world.methods, w);
+
+		acts = method && !method->noted &&
+		       (w->child ? w->child == dev->facts.index + 1 &&
+					   key_eq(&w->dev, &dev->facts.parent)
+				 : key_eq(&w->dev, &dev->key));
+	}
+	return acts && !log->requests[0].restores;
+}
+
+bool engine_acts(struct engine *e, const struct device *dev)
+{
+	bool acts = false;
+
+	if (!e)
+		return false;
+	pthread_mutex_lock(&e->lock);
+	for (const struct txn *t = e->txns; t && !acts; t = t->next)
+		acts = acts_on(e, t->log, dev);
+	for (const struct txn *t = e->lates; t && !acts; t = t->next)
+		acts = acts_on(e, t->log, dev);
+	pthread_mutex_unlock(&e->lock);
+	return acts;
 }
 
 bool engine_idle(struct engine *e)
@@ -402,14 +437,20 @@ bool engine_end(struct engine *e, struct out *left)
 	return all;
 }
 
-void engine_free(struct engine *e)
+bool engine_free(struct engine *e)
 {
+	bool leaves = false;
+
 	if (!e)
-		return;
+		return false;
+	for (size_t i = 0; i < logs_used(&e->logs); i++)
+		leaves |= atomic_load(&e->logs.slots[i].state) != LOG_FREE &&
+			  atomic_load(&e->logs.slots[i].state) != LOG_ENDED;
 	pool_free(e->pool);
 	turns_destroy(&e->turns);
 	pthread_mutex_destroy(&e->logs.lock);
 	pthread_mutex_destroy(&e->lock);
 	pthread_mutex_destroy(&e->settling);
 	free(e);
+	return leaves;
 }

@@ -127,15 +127,29 @@ static void end_undone(struct txn *t, const char *stuck)
 	model_unlock(m);
 }
 
+static bool any_done(const struct txn *t)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps) && !any; i++)
+		any = t->log->steps[i].done;
+	return any;
+}
+
 struct step *op_take_back(struct txn *t, struct err *err)
 {
 	struct err stuck = { 0 }, why = *err;
+	bool any = any_done(t);
 	struct step *late;
 
 	if (undo_steps(t, &stuck))
 		err_blame(err, fail(err, why.code, "%.160s; and %.300s", why.text, stuck.text),
 			  why.line);
 	late = op_late_step(t);
+	/* Of the unexplained ones nobody knows how far the kernel came. */
+	if (any && !late && !stuck.code && why.code == EIO)
+		err_blame(err, fail(err, EIO, "%.400s; the steps before it were undone", why.text),
+			  why.line);
 	if (late)
 		op_mark_stuck(t, stuck.text);
 	else

@@ -43,6 +43,40 @@ bool identity_eq(const struct identity *a, const struct identity *b)
 	       !strcmp(a->path, b->path);
 }
 
+/* True: *is contradicts *id. */
+static bool fill_ids(uint64_t *id, uint64_t is)
+{
+	for (int shift = 0; shift < 64; shift += 16) {
+		uint64_t part = UINT64_C(0xffff) << shift;
+
+		if (!(*id & part))
+			*id |= is & part;
+		else if (is & part && (*id ^ is) & part)
+			return true;
+	}
+	return false;
+}
+
+bool identity_complete(struct identity *id, const struct identity *is)
+{
+	struct identity now = *id;
+	bool half = !id->path[0] || id->vf == IDENTITY_HALF;
+
+	if (half)
+		now = *is;
+	else if (fill_ids(&now.ids, is->ids) || !identity_same_part(id, is) ||
+		 (id->serial && is->serial && id->serial != is->serial))
+		return false;
+	now.serial = now.serial ? now.serial : is->serial;
+	/* That another card has its serial number stays known. */
+	now.cloned = id->cloned && id->serial == now.serial;
+	STR_COPY(now.path, is->path);
+	if (identity_eq(&now, id))
+		return false;
+	*id = now;
+	return true;
+}
+
 const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT])
 {
 	uint64_t ids = id->ids;

@@ -30,6 +30,10 @@ void identity_of(struct identity *ret, const struct device *dev, const struct de
 /* Of whichever card: the card itself, the same VF of it, or the same child by name. */
 bool identity_same_part(const struct identity *a, const struct identity *b);
 bool identity_eq(const struct identity *a, const struct identity *b);
+/* Fills in what a stored identity lacks by what its device is now: a serial number that was read
+ * late, ids that could not be read, the PF of half an identity; the place is the present one. An
+ * identity that says something else is another card's, and changes nothing. True: *id changed. */
+bool identity_complete(struct identity *id, const struct identity *is);
 /* The same serial, ids and function number, in whichever place. */
 bool identity_same_card(const struct identity *a, const struct identity *b);
 /* Could they be one USB device, on the SuperSpeed hub of its controller and on the other one? One

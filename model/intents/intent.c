@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "intents.h"
+#include "intent_dir.h"
 #include "persist.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/resource.h"
 #include "pcidevfs/thread.h"
 
 static void end_claim(struct record *r)
@@ -21,6 +22,8 @@ static void end_other(struct record *r, const struct persist *asked)
 {
 	const struct persist *other = asked ? asked->ends : NULL;
 
+	if (asked && asked->ends_claim && !persist_has(asked, &r->intent))
+		end_claim(r);
 	if (!other || !persist_has(asked, &r->intent) || !persist_has(other, &r->intent))
 		return;
 	if (other->with_claim)
@@ -29,24 +32,42 @@ static void end_other(struct record *r, const struct persist *asked)
 		persist_clear(other, &r->intent);
 }
 
+/* The model has all that the record has now: after a kill it decides. */
+static void mark_noted(struct model *m, const struct device *dev)
+{
+	struct device *edit = dev->intent.noted ? NULL : model_edit(m, &dev->key, false);
+
+	if (edit)
+		edit->intent.noted = true;
+}
+
+static bool misses_any(const struct record *r)
+{
+	size_t i = 0;
+
+	while (persists[i] && !persist_is_missing(persists[i], r))
+		i++;
+	return persists[i];
+}
+
 /* Updates the record from the model, as far as the model has its parts: stored intents that could
  * not be applied yet are not in it, unless this request is about them. */
 static void follow(const struct intents *in, struct record *r, const struct device *dev,
-		   const char *file, bool pending)
+		   const char *file, bool begins)
 {
+	const struct persist *own = persist_find(file);
 	struct model *m = in->m;
 
-	if (pending)
-		interrupted_begin(in, r, dev);
-	else
-		interrupted_end(r, dev, file);
-	r->pending = pending || (r->pending && r->interrupted);
+	if (begins)
+		STR_COPY(r->boot, in->boot);
+	else if (!r->interrupted || (own && own->value)) /* a note does not change it */
+		r->boot[0] = '\0';
 	for (size_t i = 0; persists[i]; i++) {
 		const struct persist *k = persists[i];
 		bool asked = !strcmp(file, k->file);
 
 		/* A record that was begun before its device was there lacks what came with it. */
-		if (!pending && (asked || !persist_has(k, &r->intent)))
+		if (!begins && (asked || !persist_has(k, &r->intent)))
 			r->in |= persist_bit(k);
 		if (!(k->value ? r->in & persist_bit(k) : r->noted || asked))
 			continue;
@@ -55,8 +76,10 @@ static void follow(const struct intents *in, struct record *r, const struct devi
 		else
 			persist_copy(k, &r->intent, &dev->intent);
 	}
-	r->state = RECORD_HELD;
-	r->reason[0] = '\0';
+	if (!begins && r->noted)
+		mark_noted(m, dev);
+	if (!misses_any(r)) /* else restore's answer stands */
+		record_say(r, RECORD_HELD, "");
 }
 
 static int drop_claim(struct rewrite *w, size_t i, struct err *err)
@@ -66,7 +89,7 @@ static int drop_claim(struct rewrite *w, size_t i, struct err *err)
 	if (!r)
 		return fail(err, ENOMEM, "no memory for the stored intents");
 	end_claim(r);
-	interrupted_forget(r);
+	r->boot[0] = '\0';
 	if (record_is_empty(r))
 		rewrite_drop(w, i);
 	return 0;
@@ -174,6 +197,23 @@ static int refuse_latecomer(const struct rewrite *w, const struct device *dev,
 	return 0;
 }
 
+/* That of a claim by the same name for the other ids that the device sometimes has: both are one
+ * claim. 0: there is none. */
+static uint64_t group_of_place(const struct rewrite *w, const struct device *dev)
+{
+	struct identity id;
+
+	device_identity(w->in->m, dev, &id);
+	for (size_t i = 0; dev->intent.claim[0] && i < w->next.n; i++) {
+		const struct record *r = w->next.v[i];
+
+		if (r && r->group && identity_same_part(&r->id, &id) &&
+		    !strcmp(r->id.path, id.path) && !strcmp(r->intent.claim, dev->intent.claim))
+			return r->group;
+	}
+	return 0;
+}
+
 /* The group id under which these members were claimed; kept as long as the claim, so that absent
  * members are restored or released with them. 0: none. */
 static uint64_t former_group(const struct rewrite *w, const struct device *const *members, size_t n)
@@ -183,6 +223,12 @@ static uint64_t former_group(const struct rewrite *w, const struct device *const
 
 		if (r && r->group && !strcmp(r->intent.claim, members[i]->intent.claim))
 			return r->group;
+	}
+	for (size_t i = 0; i < n; i++) {
+		uint64_t group = group_of_place(w, members[i]);
+
+		if (group)
+			return group;
 	}
 	return 0;
 }
@@ -212,16 +258,13 @@ static size_t find_members(const struct rewrite *w, const struct request *reques
 	return left;
 }
 
-/* Is an intent of it stored that restore has not applied yet, or is applying? Those of a running
- * operation do not count. */
-static bool is_unborn(const struct rewrite *w, const struct record *r, const struct device *dev,
-		      const struct persist *k)
+/* Is an intent of it stored that restore has not applied yet, or is applying? */
+static bool is_unborn(const struct record *r, const struct device *dev, const struct persist *k)
 {
 	bool seen = r && r->birth == dev->birth && r->noted;
 
 	return k && r && (!seen || r->restoring || (!r->decided && persist_is_missing(k, r))) &&
-	       !interrupted_is_ours(w->in, r) && persist_has(k, &r->intent) &&
-	       !persist_has(k, &dev->intent);
+	       persist_has(k, &r->intent) && !persist_has(k, &dev->intent);
 }
 
 /* Intents count from the device's appearance, although the model gets them only in the first pass:
@@ -236,11 +279,11 @@ static int refuse_early(struct rewrite *w, const struct request *request, const 
 
 	if (request->restores || !k || !k->value)
 		return 0;
-	if (is_unborn(w, r, dev, k))
+	if (is_unborn(r, dev, k))
 		k->value(r, value);
 	if (value[0] && strcmp(value, request->value))
 		stored = k;
-	else if (takes && is_unborn(w, r, dev, k->ends))
+	else if (takes && is_unborn(r, dev, k->ends))
 		stored = k->ends;
 	if (!stored)
 		return 0;
@@ -267,8 +310,18 @@ static int refuse_early_vfs(struct rewrite *w, const struct request *request,
 	return rc;
 }
 
+/* Restore gives back what --early has kept from the host for a record of another card: there is
+ * nothing to store. */
+static bool gives_back(const struct rewrite *w, const struct request *request,
+		       const struct device *dev)
+{
+	const struct record *r = record_of(w, dev);
+
+	return request->restores && !request->value[0] && r && r->state == RECORD_MISMATCH;
+}
+
 /* Updates everything that the request may change. Call it with the model locked. */
-static int follow_request(struct rewrite *w, const struct request *request, bool pending,
+static int follow_request(struct rewrite *w, const struct request *request, bool begins,
 			  struct err *err)
 {
 	const struct device *members[CLAIM_MEMBERS], *dev;
@@ -279,21 +332,25 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 	size_t n;
 
 	if (request_resolve(m, request, &found) || !(dev = model_find(m, &found.dev))) {
-		if (!pending && k && (k == &persist_claim || k->made_by) && !request->value[0])
+		if (!begins && k && (k == &persist_claim || k->made_by) && !request->value[0])
 			return release_absent(w, request, k, err);
-		return pending && k && k->value ? interrupted_begin_unborn(w, request, err) : 0;
+		return 0;
 	}
+	if (gives_back(w, request, dev))
+		return 0;
 	if (request->restores && refuse_outdated(w, dev, request, err))
 		return -EBUSY; /* the same request by a user must be refused as well */
 	n = find_members(w, &found, dev, members);
 	if (request->restores && found.value[0] && refuse_latecomer(w, dev, members, n, err))
 		return -EBUSY;
+	/* An operation with steps was asked before the first of them. */
 	for (size_t i = 0; i < n; i++)
-		if (refuse_early(w, request, k, members[i], err))
+		if ((begins || !members[i]->busy[0] || !engine_acts(w->in->e, members[i])) &&
+		    refuse_early(w, request, k, members[i], err))
 			return -EBUSY;
 	/* Before the operation, for existing children: those that it makes may have claims to
 	 * restore. */
-	if (pending && refuse_early_vfs(w, request, dev, err))
+	if (begins && refuse_early_vfs(w, request, dev, err))
 		return -EBUSY;
 	group = former_group(w, members, n);
 	for (size_t i = 0; i < n; i++) {
@@ -303,16 +360,14 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 
 		if (!r)
 			return rc;
-		if (!pending && !members[i]->intent.claim[0] && !strcmp(request->file, "claim"))
+		if (!begins && !members[i]->intent.claim[0] && !strcmp(request->file, "claim"))
 			released = r->group ? r->group : released;
 		w->optional &= request->restores;
-		if (pending && request->restores)
-			interrupted_begin_restore(w->in, r, members[i], k);
-		else
-			follow(w->in, r, members[i], request->file, pending);
-		if (!pending && !request->restores)
+		if (!begins || (w->in->marks && !request->restores))
+			follow(w->in, r, members[i], request->file, begins);
+		if (!begins && !request->restores)
 			end_other(r, k);
-		if (group && !pending && r->intent.claim[0])
+		if (group && !begins && r->intent.claim[0])
 			r->group = group;
 		if (record_is_empty(r))
 			rewrite_drop(w, at);
@@ -320,7 +375,7 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 	return release_group(w, released, err);
 }
 
-int intents_keep(void *ctx, const struct request *requests, size_t n, bool pending, struct err *err)
+int intents_keep(void *ctx, const struct request *requests, size_t n, bool begins, struct err *err)
 {
 	struct intents *in = ctx;
 	struct rewrite w;
@@ -333,8 +388,11 @@ int intents_keep(void *ctx, const struct request *requests, size_t n, bool pendi
 	if (!rc) {
 		w.optional = true;
 		model_lock(in->m);
-		for (size_t i = 0; i < n && !rc; i++)
-			rc = follow_request(&w, &requests[i], pending, err);
+		for (size_t i = 0; i < n && !rc; i++) {
+			if (!requests[i].restores)
+				model_wrote(in->m, request_parent(&requests[i]) ?: &requests[i].dev);
+			rc = follow_request(&w, &requests[i], begins, err);
+		}
 		model_unlock(in->m);
 		if (rc)
 			rewrite_abort(&w);
@@ -347,47 +405,58 @@ int intents_keep(void *ctx, const struct request *requests, size_t n, bool pendi
 	if (over)
 		over_put_off(in);
 	/* A request settled without a change of its device still has its reason there. */
-	if (told && !pending)
+	if (told && !begins)
 		intents_kick(in);
 	return rc;
 }
 
 /* ---- open and close */
 
-int intents_open(const char *dir, const char *boot_id, struct model *m, struct intents **ret,
-		 struct err *err)
+int intents_new(const char *dir, struct intents **ret, struct err *err)
 {
 	struct intents *in = calloc(1, sizeof(*in));
-	const struct observer observer = { intents_changed, in };
 
 	if (!in || !(in->dir = strdup(dir))) {
 		free(in);
 		return fail(err, ENOMEM, "no memory for the state file");
 	}
-	in->m = m;
-	in->adopt = records_adopt;
 	in->dirfd = in->lock_fd = -1;
-	in->told = true; /* perhaps by a former process */
-	STR_COPY(in->boot, boot_id);
 	pthread_mutex_init(&in->save, NULL);
 	pthread_mutex_init(&in->lock, NULL);
 	pthread_mutex_init(&in->turn, NULL);
 	cond_init(&in->quiet);
 	cond_init(&in->asks);
-	pthread_mutex_lock(&in->save);
-	intents_ready(in, NULL); /* health, and refusals of requests, tell what is wrong */
-	pthread_mutex_unlock(&in->save);
-	model_on_arrival(m, intents_arrive, in);
-	model_observe(m, &observer);
+	statedir_open(in, &in->broken); /* health, and refusals of requests, tell what is wrong */
 	*ret = in;
 	return 0;
+}
+
+void intents_open(struct intents *in, const struct intents_conf *conf, struct model *m)
+{
+	in->m = m;
+	in->adopt = records_adopt;
+	in->told = true; /* perhaps by a former process */
+	in->copy = conf->copy;
+	in->copy_size = conf->copy ? conf->copy_size : 0;
+	STR_COPY(in->boot, conf->boot_id);
+	in->marks = conf->marks;
+	pthread_mutex_lock(&in->save);
+	if (!in->broken.code)
+		intents_ready(in, NULL);
+	pthread_mutex_unlock(&in->save);
+	model_on_arrival(m, intents_arrive, in);
+	intents_tell_names(in);
+	model_observe(m, &(struct observer){ intents_changed, in });
 }
 
 void intents_close(struct intents *in)
 {
 	if (!in)
 		return;
-	model_on_arrival(in->m, NULL, NULL);
+	if (in->m) {
+		model_on_arrival(in->m, NULL, NULL);
+		resource_on_choice(in->m, &(const struct stored_names){ 0 });
+	}
 	free(in->places);
 	records_free(&in->rs);
 	closep(&in->lock_fd);

@@ -9,15 +9,28 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
 
+#define QUIET_MS 10000
 #define ASK_MS 1000
 #define ASK_MAX_MS 8000
 
-static bool may_try_alone(struct record *r, const struct device *dev)
+/* Whoever has made room may need it for something else, which comes with the next write. */
+static bool waits_for_quiet(struct pass *p, struct record *r, const struct device *dev,
+			    const struct sight *now)
+{
+	uint64_t quiet = r->full ? model_written(p->in->m, dev) + QUIET_MS : 0;
+
+	if (quiet <= now_ms() || !record_would_try(r, now))
+		return false;
+	r->due = quiet;
+	return true;
+}
+
+static bool may_try_alone(struct pass *p, struct record *r, const struct device *dev)
 {
 	struct sight now = { 0 };
 
 	sight_add(&now, dev);
-	return record_may_try(r, &now);
+	return !waits_for_quiet(p, r, dev, &now) && record_may_try(r, &now);
 }
 
 /* An operation on a device touches its children. */
@@ -48,7 +61,7 @@ static void start_op(struct pass *p, const struct persist *k, struct record *r,
 	} else if (wait) {
 		r->decided = true;
 		record_say(r, RECORD_WAITING, wait);
-	} else if (may_try_alone(r, dev)) {
+	} else if (may_try_alone(p, r, dev)) {
 		r->due = 0;
 		r->restoring = job_add(p, r, k, &dev->key);
 	}
@@ -61,7 +74,7 @@ static void apply_alone(struct pass *p, const struct persist *k, struct record *
 {
 	struct device *edit;
 
-	if (r->interrupted || !k->is_there || !k->is_there(dev)) {
+	if (!k->is_there || !k->is_there(dev)) {
 		start_op(p, k, r, dev);
 		return;
 	}
@@ -126,28 +139,50 @@ static void note_lost(struct record *r, const struct device *dev)
 		    !k->lost(dev, gone))
 			continue;
 		r->in &= ~persist_bit(k);
+		r->yielded &= ~persist_bit(k);
 		r->decided = false;
 		r->tries = r->busy_tries = 0;
 	}
 }
 
-/* Later rows wait for the first missing one. True: nothing is missing. */
-static bool apply_missing(struct pass *p, struct record *r, const struct device *dev)
+static bool is_next(const struct persist *k, const struct record *r,
+		    const struct persist **ret_yielded)
 {
-	bool mends;
-	const struct persist *k = interrupted_half(r, dev, &mends);
+	if (!persist_is_missing(k, r))
+		return false;
+	if (!(r->yielded & persist_bit(k)))
+		return true;
+	*ret_yielded = *ret_yielded ? *ret_yielded : k;
+	return false;
+}
+
+/* Later rows wait for the first missing one, unless it yields. NULL: nothing is missing. */
+static const struct persist *find_missing(const struct record *r)
+{
+	const struct persist *yielded = NULL;
 	size_t i = 0;
 
-	while (!mends && persists[i] && !persist_is_missing(persists[i], r))
+	while (persists[i] && !is_next(persists[i], r, &yielded))
 		i++;
-	k = mends ? k : persists[i];
-	if (!k)
-		return true;
-	if (k->apply)
-		k->apply(p, r, dev);
-	else
-		apply_alone(p, k, r, dev);
-	return false;
+	return persists[i] ? persists[i] : yielded;
+}
+
+/* What only had to be noted is followed by the next one at once. True: nothing is missing. */
+static bool apply_missing(struct pass *p, struct record *r, const struct device *dev)
+{
+	const struct persist *k;
+
+	while ((k = find_missing(r))) {
+		uint32_t before = r->in;
+
+		if (k->apply)
+			k->apply(p, r, dev);
+		else
+			apply_alone(p, k, r, dev);
+		if (k->apply || r->restoring || !(r->in & ~before & persist_bit(k)))
+			return false;
+	}
+	return true;
 }
 
 /* Sets the reason that the device shows, unless it shows drift by itself. */
@@ -155,32 +190,35 @@ static void say_drift(struct record *r, const struct device *dev)
 {
 	r->reason[0] = '\0';
 	for (size_t i = 0; persists[i] && !dev->busy[0]; i++)
-		if (!persists[i]->tells_drift &&
+		if ((!persists[i]->tells_drift || r->elsewhere.bus) &&
 		    record_drifted(r, persists[i], dev, r->reason, sizeof(r->reason)))
 			return;
+}
+
+/* The one that the record is marked with has ended, or nobody resumes it and its device is gone. */
+static bool has_no_op(const struct pass *p, const struct record *r)
+{
+	const struct device *dev = device_of(p->in, r);
+
+	return r->boot[0] && !(dev && dev->busy[0]) && !(r->interrupted && (dev || p->incomplete));
 }
 
 static void apply_record(struct pass *p, struct record *r)
 {
 	const struct device *dev = device_of(p->in, r);
-	struct identity id;
+	struct identity id, stored = r->id;
 
-	if (!dev) /* its operation ends with the device; so does what had begun */
-		p->rewrite |= interrupted_is_begun(r) && !(r->interrupted && p->incomplete) &&
-			      !interrupted_in_hand(p, r);
+	p->rewrite |= has_no_op(p, r);
 	p->over |= r->over;
 	r->was_there |= dev != NULL;
 	if (!dev && r->id.child.bus && !r->restoring)
 		apply_through_parent(p, r);
 	if (dev && r->id.child.bus)
 		note_parent(r, model_parent(p->in->m, dev));
-	if (!dev || r->restoring)
+	if (!dev || r->restoring || !r->noted)
 		return;
-	if (r->interrupted)
-		interrupted_say(p->in, r);
 	device_identity(p->in->m, dev, &id);
-	p->rewrite |= tells_identity(dev, &id) && !identity_eq(&id, &r->id);
-	p->rewrite |= interrupted_is_begun(r) && !r->interrupted && !interrupted_in_hand(p, r);
+	p->rewrite |= tells_identity(dev, &id) && identity_complete(&stored, &id);
 	note_lost(r, dev);
 	if (apply_missing(p, r, dev))
 		r->state = RECORD_HELD;
@@ -194,7 +232,7 @@ static void follow_device(struct intents *in, struct record *r, const struct dev
 
 	device_identity(in->m, dev, &id);
 	if (tells_identity(dev, &id))
-		record_identify(r, &id);
+		identity_complete(&r->id, &id);
 	record_set_at(r, &dev->key);
 }
 
@@ -210,8 +248,8 @@ static void bring_up_to_date(const struct pass *p)
 	model_lock(in->m);
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct device *dev = device_of(in, in->rs.v[i]);
-		bool cloned = pass_is_cloned(p, in->rs.v[i]);
-		struct record *r = dev || cloned || interrupted_is_begun(in->rs.v[i])
+		bool cloned = pass_is_cloned(p, in->rs.v[i]) || in->rs.v[i]->shares_serial;
+		struct record *r = dev || cloned || in->rs.v[i]->boot[0]
 					   ? rewrite_edit(&w, i)
 					   : NULL;
 
@@ -220,9 +258,9 @@ static void bring_up_to_date(const struct pass *p)
 		r->id.cloned = cloned;
 		if (dev)
 			follow_device(in, r, dev);
-		if (!(r->interrupted && (dev || p->incomplete)) && !interrupted_in_hand(p, r))
-			interrupted_forget(r);
-		if (!r->intent.claim[0] && !r->pending && !(dev && dev->facts.use == USE_GUEST))
+		if (has_no_op(p, r))
+			r->boot[0] = '\0';
+		if (!r->intent.claim[0] && !r->boot[0] && !(dev && dev->facts.use == USE_GUEST))
 			r->intent.former_known = false;
 		if (record_is_empty(r))
 			rewrite_drop(&w, i);
@@ -231,25 +269,37 @@ static void bring_up_to_date(const struct pass *p)
 	rewrite_commit(&w, NULL);
 }
 
+/* In a new model an operation on the device is one that is being undone: it notes there what it
+ * knew itself, and takes that back. */
+static bool may_note(const struct intents *in, const struct record *r)
+{
+	const struct device *dev = r->noted ? NULL : device_of(in, r);
+
+	return dev && (in->goes_on || !dev->busy[0]);
+}
+
 static void look(struct pass *p)
 {
 	struct intents *in = p->in;
 
 	pthread_mutex_lock(&in->save);
 	pthread_mutex_lock(&in->lock);
+	in->looks++;
 	model_lock(in->m);
 	/* Even without records, to take back what the last pass has told. */
 	if ((in->rs.n || in->told) && !pass_find_candidates(p)) {
+		pass_match(p);
+		pass_judge_serials(p);
+		pass_say_mismatches(p);
 		for (size_t i = 0; i < in->rs.n; i++)
-			pass_match(p, in->rs.v[i]);
-		for (size_t i = 0; i < in->rs.n; i++)
-			if (in->rs.v[i]->birth && !in->rs.v[i]->noted)
+			if (may_note(in, in->rs.v[i]))
 				record_note(in, in->rs.v[i]);
 		pass_note_vf_claims(p);
 		model_publish(in->m);
 		for (size_t i = 0; i < in->rs.n; i++)
 			apply_record(p, in->rs.v[i]);
 		pass_publish(p);
+		pass_lift(p);
 		model_publish(in->m);
 	}
 	model_unlock(in->m);
@@ -299,6 +349,7 @@ static void run_passes(struct engine *e, void *ctx)
 			p.jobs = f->next;
 			job_launch(in, f);
 		}
+		accepted_answer(in, false);
 	} while (go_on(in, &p));
 }
 
@@ -342,18 +393,22 @@ static void *ask_again(void *ctx)
 
 void intents_restore(struct intents *in, struct engine *e, bool goes_on)
 {
+	model_lock(in->m);
 	pthread_mutex_lock(&in->turn);
 	in->world = *engine_world(e);
 	in->goes_on = goes_on;
 	in->e = e;
 	in->run_passes = run_passes;
 	pthread_mutex_unlock(&in->turn);
+	model_unlock(in->m);
 	in->asking = !thread_start(&in->asker, ask_again, in);
 	intents_kick(in);
 }
 
 void intents_stop(struct intents *in)
 {
+	if (!in->m) /* never opened, so nothing runs and nothing waits */
+		return;
 	pthread_mutex_lock(&in->turn);
 	in->stopped = true;
 	pthread_cond_broadcast(&in->quiet);
@@ -362,6 +417,7 @@ void intents_stop(struct intents *in)
 	if (in->asking)
 		pthread_join(in->asker, NULL);
 	in->asking = false;
+	accepted_answer(in, true);
 	pthread_mutex_lock(&in->save);
 	over_write(in, true);
 	pthread_mutex_unlock(&in->save);

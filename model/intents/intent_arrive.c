@@ -56,7 +56,7 @@ static void note_one(const struct intents *in, const struct record *r, struct de
 		return;
 	if (vf == id->vf && r->types)
 		add_types(in->m, r->types, dev);
-	if (vf == id->vf && !interrupted_decides(in, r)) {
+	if (vf == id->vf && !record_is_decided(in, r, dev)) {
 		STR_COPY(dev->intended, r->intent.claim);
 		dev->intended_vfs = r->intent.num_vfs;
 	}

@@ -71,7 +71,7 @@ bool record_is_empty(const struct record *r)
 		if (persist_has(persists[i], &r->intent))
 			return false;
 	return !r->n_owners && !r->extra && !r->aside && !r->intent.former_known &&
-	       !interrupted_is_begun(r);
+	       !r->boot[0];
 }
 
 int records_add(struct records *rs, struct record *r)
@@ -183,19 +183,12 @@ static void boot_print(const struct record *r, struct out *o)
 		persist_print(o, "boot", r->boot);
 }
 
-static int had_vfs_parse(struct record *r, const char *text)
+/* Of an earlier version, which guessed from them what was half done. */
+static int guess_parse(struct record *r, const char *text)
 {
-	uint64_t n;
-	int rc = parse_u64(text, UINT16_MAX, &n);
-
-	r->had_vfs = rc ? 0 : (int32_t)n;
-	return rc;
-}
-
-static void had_vfs_print(const struct record *r, struct out *o)
-{
-	if (r->had_vfs)
-		out_printf(o, " had_vfs=%d", r->had_vfs);
+	(void)r;
+	(void)text;
+	return 0;
 }
 
 /* The beginning of a line, before its intents; the identity is printed as one word. */
@@ -208,12 +201,12 @@ static const struct persist_key keys[] = {
 
 /* Keys of an operation, after the intents. */
 static const struct persist_key op_keys[] = {
-	PERSIST_KEY("pending", KEY_FLAG, false, pending),
 	PERSIST_OTHER("boot", boot_parse, boot_print),
-	PERSIST_KEY("autoprobe", KEY_FLAG, false, autoprobe),
-	PERSIST_OTHER("had_vfs", had_vfs_parse, had_vfs_print),
-	PERSIST_KEY("had_profile", KEY_TEXT, false, had_profile),
-	PERSIST_KEY("unborn", KEY_FLAG, false, unborn),
+	PERSIST_OTHER("pending", guess_parse, NULL),
+	PERSIST_OTHER("autoprobe", guess_parse, NULL),
+	PERSIST_OTHER("had_vfs", guess_parse, NULL),
+	PERSIST_OTHER("had_profile", guess_parse, NULL),
+	PERSIST_OTHER("unborn", guess_parse, NULL),
 };
 
 static const struct persist_key *key_in(const struct persist_key *v, size_t n, const char *name)
@@ -284,17 +277,37 @@ int record_keep_unknown(struct record *r, const char *key, const char *value)
 	return 0;
 }
 
-void record_format(const struct record *r, struct out *o)
+/* What a person asked for is the first key of a row; nodes come with a pod. */
+static size_t asked_keys(const struct persist *k)
+{
+	return k == &persist_given ? 0 : 1;
+}
+
+void record_asked(const struct record *r, struct out *o)
+{
+	for (size_t i = 0; persists[i]; i++)
+		put_keys(persists[i]->keys, asked_keys(persists[i]), r, o);
+}
+
+static void put_rest(const struct record *r, bool asked, struct out *o)
 {
 	put_keys(keys, ARRAY_SIZE(keys), r, o);
-	for (size_t i = 0; persists[i]; i++)
-		put_keys(persists[i]->keys, PERSIST_KEYS, r, o);
+	for (size_t i = 0; persists[i]; i++) {
+		size_t skip = asked ? 0 : asked_keys(persists[i]);
+
+		put_keys(persists[i]->keys + skip, PERSIST_KEYS - skip, r, o);
+	}
 	put_keys(op_keys, ARRAY_SIZE(op_keys), r, o);
 	for (size_t i = 0; i < r->n_owners; i++)
 		out_printf(o, " " OWNER_KEY "%s=%u:%u:%04o", r->owners[i].file, r->owners[i].is.uid,
 			   r->owners[i].is.gid, (unsigned int)r->owners[i].is.mode);
 	if (r->extra)
 		out_printf(o, " %s", r->extra);
+}
+
+void record_details(const struct record *r, struct out *o)
+{
+	put_rest(r, false, o);
 }
 
 static void format_identity(const struct identity *id, struct out *o)
@@ -317,7 +330,7 @@ static void format_identity(const struct identity *id, struct out *o)
 void record_line(const struct record *r, struct out *o)
 {
 	format_identity(&r->id, o);
-	record_format(r, o);
+	put_rest(r, true, o);
 	if (r->types && r->types[0]) /* long, and nobody's request: people do without */
 		out_pair(o, "types", r->types);
 }
@@ -364,18 +377,6 @@ void intent_format(const struct records *rs, struct out *o)
 	out_put(o, out_text(&lines), lines.len);
 	o->failed |= lines.failed;
 	out_free(&lines);
-}
-
-bool interrupted_is_begun(const struct record *r)
-{
-	return r->pending || r->boot[0];
-}
-
-void interrupted_forget(struct record *r)
-{
-	r->pending = r->interrupted = r->autoprobe = r->unborn = false;
-	r->boot[0] = r->had_profile[0] = '\0';
-	r->had_vfs = 0;
 }
 
 struct owner *record_owner_of(const struct record *r, const char *file)

@@ -50,13 +50,7 @@ struct record {
 	struct intent intent;	  /* only fields that a row of persist.h names */
 	char driver[DRIVER_NAME]; /* the driver that has it for the claim */
 	uint64_t group;		  /* the same in all records of a claimed IOMMU group */
-	bool pending; /* an operation was running; the intents are those from before it */
-	/* What must be known if nobody resumes the running operation, even one of restore. */
-	char boot[40];	 /* this boot; "": no operation runs */
-	bool autoprobe;	 /* a PF: sriov_drivers_autoprobe was 1 */
-	int32_t had_vfs; /* a PF: VFs before the operation */
-	char had_profile[32]; /* a VF: the id of the vGPU that it was before the operation */
-	bool unborn;	 /* it did not exist before the operation, which makes it */
+	char boot[40]; /* in which an operation began that nobody may resume; "": none */
 	struct owner *owners;
 	size_t n_owners;
 	char *types; /* a PF: the vGPU types that it was seen to have (facts.profiles), or NULL */
@@ -69,11 +63,12 @@ struct record {
 	uint64_t birth;
 	uint64_t unbinds; /* of that device, at the last pass */
 	bool noted; /* the model has all intents that need no operation */
-	/* the operation began before this process, and nobody resumes it */
-	bool interrupted;
+	bool interrupted; /* boot was read from the file: nobody resumes its operation */
 	/* By persist_bit(): the model has this intent, because it was applied, or requested
 	 * anew. */
 	uint32_t in;
+	uint32_t yielded; /* likewise: was refused, and those behind it are tried first */
+	bool full;	  /* the last try found no room on its card */
 	struct restore_job *restoring; /* the running operation for it */
 	bool decided; /* for the present device: applied, or refused */
 	/* consecutive tries; the last ones that met another user are in busy_tries */
@@ -92,6 +87,15 @@ struct record {
 	bool was_there;
 	bool card_here; /* a vGPU without its VF: the GPU is here, and not enabled */
 	uint64_t falls_ms; /* when its USB device was first seen on two hubs at once; 0: never */
+	/* its place has another device, with the same claim: that of a device which changes its ids */
+	bool as_well;
+	/* Set by each pass, from what the host's driver reads: another card is in the place; where
+	 * the claimed one is, BUS_NONE if nobody tells; two have its serial number. */
+	bool other_serial;
+	struct key elsewhere;
+	bool shares_serial;
+	uint64_t asked_ms; /* since when the others' serial numbers are waited for; 0: they are not */
+	uint64_t lifted; /* the birth of another card in the place that was given back to the host */
 	bool fresh; /* made by the present change */
 };
 
@@ -112,9 +116,6 @@ bool record_is_empty(const struct record *r);
 bool record_key(const struct record *r, struct key *ret);
 void record_set_at(struct record *r, const struct key *dev);
 bool record_at_other(const struct record *r, const struct key *dev);
-/* An operation runs, or its end was never recorded. */
-bool interrupted_is_begun(const struct record *r);
-void interrupted_forget(struct record *r);
 /* Its line, aside, is invalid: the record is named by that, and has no device. */
 void record_set_aside(struct record *r);
 /* Calls found for all but the last of the records with one identity. found may change records, not
@@ -155,12 +156,12 @@ int record_set(struct record *r, const char *key, char *value);
  * file is refused: -EINVAL with the reason; ret is then empty. */
 int intent_parse(char *text, size_t len, struct records *ret, struct err *err);
 void intent_format(const struct records *rs, struct out *o);
-/* Can the text be read as it was written? -EIO with the line that cannot; -ENOMEM. */
-int intent_check(const struct out *text, struct err *err);
 /* The record's line without its checksum. */
 void record_line(const struct record *r, struct out *o);
-/* The pairs of a record that are for people too: from at= on. */
-void record_format(const struct record *r, struct out *o);
+/* The pairs of a record but for its identity, in two parts: what a person asked for, and the rest,
+ * from at= on. */
+void record_asked(const struct record *r, struct out *o);
+void record_details(const struct record *r, struct out *o);
 
 /* The calls that replace a file; tests have their own. All return 0 (create: a descriptor) or
  * -errno. */
@@ -173,8 +174,6 @@ struct disk {
 	int (*rename)(void *ctx, const char *from, const char *to);
 	int (*sync_dir)(void *ctx);
 };
-
-#define INTENT_NEW INTENT_FILE ".new"
 
 /* Returns 0 once the text is on the disk under INTENT_FILE. After a failure the file has the old or
  * the new text. -EFBIG: too long for intent_read(). */

@@ -325,23 +325,12 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 void record_leave(struct record *r)
 {
 	r->birth = 0;
-	r->noted = r->decided = false;
-	r->in = 0;
+	r->noted = r->decided = r->full = false;
+	r->in = r->yielded = 0;
+	r->asked_ms = 0;
 	r->tries = r->busy_tries = 0;
 	r->state = RECORD_WAITING;
 	r->reason[0] = '\0';
-}
-
-static void say_mismatch(struct record *r, const struct candidate *s)
-{
-	char text[IDENTITY_TEXT];
-
-	r->state = RECORD_MISMATCH;
-	r->dev = s->key;
-	snprintf(
-		r->reason, sizeof(r->reason),
-		"%.32s is not the device that was here: it is %.80s; accept %.32s in ctl if it replaces that one",
-		s->key.name, identity_text(&s->id, text), s->key.name);
 }
 
 /* Is the PF's stored number of VFs still to be restored, or being restored? */
@@ -389,7 +378,7 @@ static void find_device(struct pass *p, struct record *r)
 	bool unread;
 	size_t at;
 
-	r->card_here = false;
+	r->card_here = r->as_well = false;
 	if (device_of(in, r))
 		return;
 	if (r->aside)
@@ -410,7 +399,8 @@ static void find_device(struct pass *p, struct record *r)
 	if (match == MATCH_NONE && r->id.child.bus && (r->restoring || r->decided))
 		return; /* keep the result of making it */
 	if (match == MATCH_MISMATCH) {
-		say_mismatch(r, &p->candidates[at]);
+		r->state = RECORD_MISMATCH;
+		r->dev = p->candidates[at].key;
 		return;
 	}
 	r->state = RECORD_WAITING;
@@ -431,19 +421,15 @@ static void find_device(struct pass *p, struct record *r)
 	p->rewrite |= record_at_other(r, &r->dev);
 }
 
-void pass_match(struct pass *p, struct record *r)
+void pass_match(struct pass *p)
 {
-	judge_clone(p, r);
-	find_device(p, r);
-	note_candidate(p, r);
-}
+	struct records *rs = &p->in->rs;
 
-void record_identify(struct record *r, const struct identity *id)
-{
-	bool cloned = r->id.cloned && r->id.serial == id->serial;
-
-	r->id = *id;
-	r->id.cloned = cloned;
+	for (size_t i = 0; i < rs->n; i++) {
+		judge_clone(p, rs->v[i]);
+		find_device(p, rs->v[i]);
+		note_candidate(p, rs->v[i]);
+	}
 }
 
 void record_attach(struct record *r, const struct device *dev)
@@ -485,7 +471,7 @@ int rewrite_record(struct rewrite *w, const struct device *dev, struct record **
 	if (!r)
 		return fail(err, ENOMEM, "no memory for the stored intents");
 	if (id.vf != IDENTITY_HALF || !r->id.path[0])
-		record_identify(r, &id);
+		identity_complete(&r->id, &id);
 	record_attach(r, dev);
 	*ret = r;
 	return 0;

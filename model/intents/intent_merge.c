@@ -50,19 +50,6 @@ static int merge_owners(struct record *r, const struct record *former)
 	return 0;
 }
 
-static void merge_op(struct record *r, const struct record *former)
-{
-	if (interrupted_is_begun(r) || !interrupted_is_begun(former))
-		return;
-	STR_COPY(r->boot, former->boot);
-	r->pending = former->pending;
-	r->autoprobe = former->autoprobe;
-	r->had_vfs = former->had_vfs;
-	STR_COPY(r->had_profile, former->had_profile);
-	r->unborn = former->unborn;
-	r->interrupted = former->interrupted;
-}
-
 /* The later record's intents win. */
 static int merge(void *ctx, size_t former, size_t later)
 {
@@ -77,7 +64,6 @@ static int merge(void *ctx, size_t former, size_t later)
 	}
 	r->id.cloned |= from->id.cloned;
 	merge_requests(r, from);
-	merge_op(r, from);
 	if (!r->extra) {
 		r->extra = from->extra ? strdup(from->extra) : NULL;
 		if (from->extra && !r->extra)

@@ -8,21 +8,37 @@
 #include "persist.h"
 #include "pcidevfs/model.h"
 
-/* Call it with the model locked. The model's values, from before a crash, are newer than the
- * file. */
+bool record_is_decided(const struct intents *in, const struct record *r, const struct device *dev)
+{
+	return !r->id.child.bus && engine_acts(in->e, dev);
+}
+
+/* After a reboot nothing is half done; the model of a former process knows what is. */
+static void find_interrupted(const struct intents *in, struct record *r, struct device *dev)
+{
+	r->interrupted &= (!in->goes_on || dev->stuck[0]) && !strcmp(r->boot, in->boot);
+	if (r->interrupted && !dev->stuck[0])
+		snprintf(dev->stuck, sizeof(dev->stuck), ENDED_DURING, dev->key.name);
+}
+
+/* Call it with the model locked. The model's values, from before a crash, are newer than the file:
+ * also that a value has ended, of a device that a former process had noted. */
 void record_note(struct intents *in, struct record *r)
 {
 	struct device *dev = model_edit(in->m, &r->dev, false);
-	/* The interrupted operation decides, not the state before it. */
-	bool in_hands = in->goes_on && !in->passed && r->pending;
+	bool after_crash = in->goes_on && !in->passed, in_hands, ended;
 
 	if (!dev)
 		return;
+	/* The operation that goes on decides, not the state before it. */
+	in_hands = after_crash && record_is_decided(in, r, dev);
+	ended = after_crash && dev->intent.noted;
+	dev->intent.noted = true;
 	r->noted = true;
 	r->unbinds = dev->unbinds;
 	/* a former process has handled it */
-	r->decided = in->goes_on && !in->passed && !device_is_coming(dev);
-	interrupted_find(in, r, dev);
+	r->decided = after_crash && !device_is_coming(dev);
+	find_interrupted(in, r, dev);
 	for (size_t i = 0; persists[i]; i++) {
 		const struct persist *k = persists[i];
 		bool known = persist_has(k, &dev->intent);
@@ -30,13 +46,11 @@ void record_note(struct intents *in, struct record *r)
 		if (known || !persist_has(k, &r->intent) || in_hands)
 			r->in |= persist_bit(k);
 		if (k->note)
-			k->note(r, dev);
-		else if (!k->value && !known)
+			k->note(r, dev, ended);
+		else if (!k->value && !known && !ended)
 			persist_copy(k, &dev->intent, &r->intent);
 	}
 	record_note_owner(r, &dev->intent);
-	if (r->interrupted)
-		interrupted_say(in, r);
 }
 
 void pass_note_vf_claims(struct pass *p)
@@ -86,7 +100,7 @@ static void say_unmet(struct pass *p, const struct key *key, const char *text)
 static void pass_intend(const struct pass *p, const struct candidate *s, const struct record *r)
 {
 	const struct device *dev = model_find(p->in->m, &s->key);
-	bool stored = r && !interrupted_decides(p->in, r);
+	bool stored = r && !(dev && record_is_decided(p->in, r, dev));
 	bool coming = stored && !r->decided && persist_is_missing(&persist_claim, r);
 	const char *claim = coming ? r->intent.claim : "";
 	int32_t vfs = stored && persist_is_missing(&persist_vfs, r) ? r->intent.num_vfs : 0;
@@ -128,6 +142,18 @@ void pass_publish(struct pass *p)
 	in->told = p->told;
 }
 
+/* What can be put back, whether its release would or not. */
+static void note_released(struct intents *in, struct record *r)
+{
+	struct device *dev = model_edit(in->m, &r->dev, false);
+
+	for (size_t i = 0; persists[i] && dev; i++)
+		if (persists[i]->until_release && persist_is_missing(persists[i], r)) {
+			persist_copy(persists[i], &dev->intent, &r->intent);
+			r->in |= persist_bit(persists[i]);
+		}
+}
+
 int intents_note(struct intents *in, struct err *err)
 {
 	struct pass p = { .in = in, .loose = true };
@@ -137,15 +163,17 @@ int intents_note(struct intents *in, struct err *err)
 	rc = intents_ready(in, err);
 	pthread_mutex_lock(&in->lock);
 	model_lock(in->m);
-	for (size_t i = pass_find_candidates(&p) ? in->rs.n : 0; i < in->rs.n; i++) {
+	if (!pass_find_candidates(&p))
+		pass_match(&p);
+	for (size_t i = 0; i < in->rs.n; i++) {
 		struct record *r = in->rs.v[i];
 
-		pass_match(&p, r);
 		if (!r->birth)
 			continue;
 		record_note(in, r);
 		if (persist_is_missing(&persist_claim, r))
 			record_note_claim(in, r);
+		note_released(in, r);
 	}
 	model_publish(in->m);
 	model_unlock(in->m);

@@ -194,7 +194,8 @@ static const struct owner *find_coming(struct intents *in, const struct request 
 	for (size_t i = 0; i < in->rs.n && known; i++) {
 		struct record *r = in->rs.v[i];
 
-		if (r->n_owners && (unborn || !r->birth) && identity_eq(&r->id, &id))
+		if (r->n_owners && (unborn || !r->birth) && r->state != RECORD_MISMATCH &&
+		    identity_eq(&r->id, &id))
 			return record_owner_of(r, file);
 	}
 	return NULL;

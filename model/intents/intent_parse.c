@@ -100,7 +100,7 @@ int record_set(struct record *r, const char *key, char *value)
 /* ---- a line */
 
 /* The file that is being read, and its records. */
-struct reader {
+struct state_reader {
 	struct records rs;
 	unsigned int version;
 	unsigned int number; /* of the present line */
@@ -110,7 +110,7 @@ struct reader {
 };
 
 /* Keeps an invalid line: the next write has text again. */
-static int set_aside(struct reader *rd, const char *text, const char *why)
+static int set_aside(struct state_reader *rd, const char *text, const char *why)
 {
 	struct record *r = record_new();
 
@@ -142,7 +142,7 @@ static int parse_pairs(char *line, struct record *r, const char **ret_word)
 }
 
 /* line is overwritten; whole is the line in the file. */
-static int parse_record(struct reader *rd, char *line, const char *whole)
+static int parse_record(struct state_reader *rd, char *line, const char *whole)
 {
 	struct record *r = record_new();
 	const char *word = "";
@@ -189,7 +189,7 @@ static size_t sum_covers(const char *line, size_t len)
 	return body;
 }
 
-static int parse_damaged(struct reader *rd, char *line, size_t len)
+static int parse_damaged(struct state_reader *rd, char *line, size_t len)
 {
 	char why[120];
 
@@ -203,7 +203,7 @@ static int parse_damaged(struct reader *rd, char *line, size_t len)
 }
 
 /* The line must end with a NUL behind len. */
-static int parse_line(struct reader *rd, char *line, size_t len)
+static int parse_line(struct state_reader *rd, char *line, size_t len)
 {
 	size_t body = rd->version == 1 ? len : sum_covers(line, len);
 	_free_ char *whole = NULL;
@@ -243,7 +243,7 @@ static int check_frame(const char *text, size_t len, size_t *ret, struct err *er
 }
 
 /* "pcidevfs-intent 2 lines=3", with a checksum. If damaged only the number of lines is lost. */
-static int parse_head(struct reader *rd, char *line, size_t len)
+static int parse_head(struct state_reader *rd, char *line, size_t len)
 {
 	size_t body = sum_covers(line, len);
 	uint64_t said;
@@ -258,7 +258,7 @@ static int parse_head(struct reader *rd, char *line, size_t len)
 	return 0;
 }
 
-static int parse_lines(struct reader *rd, char *text, size_t len)
+static int parse_lines(struct state_reader *rd, char *text, size_t len)
 {
 	char *end = text + len;
 	int rc = 0;
@@ -275,7 +275,7 @@ static int parse_lines(struct reader *rd, char *text, size_t len)
 	return rc;
 }
 
-static int note_lost(struct reader *rd)
+static int note_lost(struct state_reader *rd)
 {
 	size_t lines = rd->number - 2;
 	char why[80], text[40];
@@ -291,7 +291,7 @@ static int note_lost(struct reader *rd)
  * gone. */
 static int drop_former(void *ctx, size_t former, size_t later)
 {
-	struct reader *rd = ctx;
+	struct state_reader *rd = ctx;
 	struct record *r = rd->rs.v[former];
 	struct out text = { 0 };
 	char why[IDENTITY_TEXT + 60], id[IDENTITY_TEXT];
@@ -312,7 +312,7 @@ static int drop_former(void *ctx, size_t former, size_t later)
 	return 0;
 }
 
-static int parse_former(struct reader *rd, char *text, size_t len)
+static int parse_former(struct state_reader *rd, char *text, size_t len)
 {
 	size_t end = 0, head = strlen(INTENT_FORMER);
 	int rc = check_frame(text, len, &end, rd->err);
@@ -322,7 +322,7 @@ static int parse_former(struct reader *rd, char *text, size_t len)
 	return rc ? rc : parse_lines(rd, text + head, end - head);
 }
 
-static int parse_all(struct reader *rd, char *text, size_t len)
+static int parse_all(struct state_reader *rd, char *text, size_t len)
 {
 	bool later = !strncmp(text, "pcidevfs-intent ", 16);
 	int rc = parse_lines(rd, text, len);
@@ -338,7 +338,7 @@ static int parse_all(struct reader *rd, char *text, size_t len)
 int intent_parse(char *text, size_t len, struct records *ret, struct err *err)
 {
 	struct err why = { 0 };
-	struct reader rd = { .version = 2, .number = 1, .err = &why };
+	struct state_reader rd = { .version = 2, .number = 1, .err = &why };
 	bool former = !strncmp(text, INTENT_FORMER, strlen(INTENT_FORMER));
 	int rc;
 
@@ -352,33 +352,4 @@ int intent_parse(char *text, size_t len, struct records *ret, struct err *err)
 	}
 	*ret = rd.rs;
 	return 0;
-}
-
-int intent_check(const struct out *text, struct err *err)
-{
-	_free_ char *copy = malloc(text->len + 1);
-	struct out again = { 0 };
-	struct records rs = { 0 };
-	struct err why = { 0 };
-	const char *a, *b;
-	unsigned int line = 1;
-	bool same;
-	int rc;
-
-	if (!copy || text->failed)
-		return fail(err, ENOMEM, "no memory for the stored intents");
-	memcpy(copy, text->data, text->len + 1);
-	rc = intent_parse(copy, text->len, &rs, &why);
-	if (!rc)
-		intent_format(&rs, &again);
-	records_free(&rs);
-	a = text->data;
-	b = out_text(&again);
-	while (*a && *a == *b)
-		line += *a++ == '\n', b++;
-	same = *a == *b && !again.failed;
-	out_free(&again);
-	return same ? 0 : fail(err, rc == -ENOMEM ? ENOMEM : EIO,
-			       "line %u would not be read as it was written%s%s", line,
-			       rc ? ": " : "", why.text);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Shows intents, to people and to Prometheus. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "intents.h"
@@ -44,7 +45,7 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 	const struct device *dev = device_of(in, r);
 
 	snprintf(reason, size, "%s", r->reason);
-	if (r->pending)
+	if (dev && dev->busy[0] && !r->restoring)
 		return "pending";
 	if (!dev && r->state == RECORD_WAITING && has_just_come(in, r))
 		snprintf(reason, size,
@@ -58,26 +59,61 @@ static const char *describe(struct intents *in, const struct record *r, char *re
 	return r->state == RECORD_HELD && dev ? drift(r, dev, reason, size) : names[r->state];
 }
 
+/* The name by which people know its device. */
+static const char *called(const struct record *r, char id[static IDENTITY_TEXT])
+{
+	return r->at[0] ? r->at : identity_text(&r->id, id);
+}
+
+static int by_name(const void *a, const void *b)
+{
+	const struct record *const *x = a, *const *y = b;
+	char p[IDENTITY_TEXT], q[IDENTITY_TEXT];
+
+	int order = strcmp(called(*x, p), called(*y, q));
+
+	return order ? order : strcmp(identity_text(&(*x)->id, p), identity_text(&(*y)->id, q));
+}
+
+/* Call it with the model locked. */
+static void print_line(struct intents *in, const struct record *r, struct out *o)
+{
+	char id[IDENTITY_TEXT], dev[KEY_NAME + 8], reason[sizeof(r->reason)];
+	const char *state = describe(in, r, reason, sizeof(reason));
+	struct out said = { 0 };
+
+	out_printf(o, "%s state=%s device=%s", called(r, id), state,
+		   r->birth ? key_id(&r->dev, dev) : "none");
+	record_asked(r, o);
+	if (r->aside)
+		out_pair(o, "line", r->aside);
+	out_for_all(&said, reason);
+	if (reason[0])
+		out_pair(o, "reason", out_text(&said));
+	o->failed |= said.failed;
+	out_free(&said);
+	out_printf(o, " identity=%s", identity_text(&r->id, id));
+	record_details(r, o);
+	out_put(o, "\n", 1);
+}
+
 void intents_print(struct intents *in, struct out *o)
 {
-	pthread_mutex_lock(&in->lock);
-	model_lock(in->m);
-	for (size_t i = 0; i < in->rs.n; i++) {
-		const struct record *r = in->rs.v[i];
-		char id[IDENTITY_TEXT], dev[KEY_NAME + 8], reason[sizeof(r->reason)];
-		const char *state = describe(in, r, reason, sizeof(reason));
+	const struct record **v;
 
-		out_printf(o, "%s state=%s device=%s", identity_text(&r->id, id), state,
-			   r->birth ? key_id(&r->dev, dev) : "none");
-		record_format(r, o);
-		if (r->aside)
-			out_pair(o, "line", r->aside);
-		if (reason[0])
-			out_pair(o, "reason", reason);
-		out_put(o, "\n", 1);
-	}
+	pthread_mutex_lock(&in->lock);
+	v = malloc((in->rs.n + 1) * sizeof(*v));
+	for (size_t i = 0; i < in->rs.n && v; i++)
+		v[i] = in->rs.v[i];
+	if (v)
+		qsort(v, in->rs.n, sizeof(*v), by_name);
+	o->failed |= !v;
+	model_lock(in->m);
+	for (size_t i = 0; i < in->rs.n && v; i++)
+		print_line(in, v[i], o);
 	model_unlock(in->m);
 	pthread_mutex_unlock(&in->lock);
+	free(v);
 }
 
 void intents_metrics(struct intents *in, struct out *o)
@@ -114,7 +150,7 @@ void intents_absent(struct intents *in, void (*take)(void *ctx, const struct abs
 		struct absent a = { .at = r->at, .claim = r->intent.claim };
 		char reason[sizeof(r->reason)];
 
-		if (!a.at[0] || !a.claim[0] || device_of(in, r))
+		if (!a.at[0] || !a.claim[0] || r->as_well || device_of(in, r))
 			continue;
 		a.state = describe(in, r, reason, sizeof(reason));
 		a.reason = reason;

@@ -22,9 +22,11 @@ static const char *state_word(const struct intents *in, const char **ret_hint)
 	*ret_hint = in->refused.text;
 	if (in->refused.code)
 		return "refused";
-	*ret_hint =
-		"another directory has taken the place of the state directory; the next write "
-		"stores everything there";
+	*ret_hint = in->gone ? "the directory is gone, so that claims are not stored and a reboot "
+			       "loses them; the next write, or pcidevfsd --replace, makes it anew "
+			       "and stores everything there"
+			     : "another directory has taken the place of the state directory; the "
+			       "next write stores everything there";
 	if (in->moved)
 		return "moved";
 	*ret_hint =
@@ -34,6 +36,16 @@ static const char *state_word(const struct intents *in, const char **ret_hint)
 		return "volatile";
 	*ret_hint = NULL;
 	return "ok";
+}
+
+const char *intents_state(struct intents *in)
+{
+	const char *word, *hint;
+
+	pthread_mutex_lock(&in->lock);
+	word = state_word(in, &hint);
+	pthread_mutex_unlock(&in->lock);
+	return word;
 }
 
 #define DAMAGE_TEXT 600
@@ -183,28 +195,12 @@ static int refuse_busy(struct intents *in, const struct record *r, struct err *e
 
 	model_lock(in->m);
 	dev = device_of(in, r);
-	if ((r->pending && !r->interrupted) || (dev && dev->busy[0]))
-		rc = say_busy(dev ? r->dev.name : r->at, err);
+	if (dev && dev->busy[0])
+		rc = say_busy(r->dev.name, err);
 	else if (r->interrupted && dev && dev->stuck[0])
 		rc = fail(err, EBUSY, "%s", dev->stuck);
 	model_unlock(in->m);
 	return rc;
-}
-
-/* Clears what was noted without an operation, once the record is gone from the disk; requests that
- * came meanwhile are newer. was: the intents as stored, NULL if unknown. Call it with the model
- * locked. */
-static void clear_noted(struct device *dev, const struct intent *was)
-{
-	for (size_t i = 0; persists[i]; i++)
-		if (was ? persist_same(persists[i], &dev->intent, was)
-			: !persists[i]->value && !persists[i]->with_claim)
-			persist_clear(persists[i], &dev->intent);
-	dev->intent.owned = false;
-	dev->intent.uid = dev->intent.gid = 0;
-	dev->intent.n_owners = 0;
-	dev->unmet[0] = dev->intended[0] = '\0';
-	dev->intended_vfs = 0;
 }
 
 /* Call it with save held. */
@@ -219,7 +215,7 @@ static int forget_record(struct intents *in, struct rewrite *w, size_t at, struc
 		return rc;
 	model_lock(in->m);
 	if (device_of(in, &was))
-		clear_noted(model_edit(in->m, &was.dev, false), &was.intent);
+		record_unnote(model_edit(in->m, &was.dev, false), &was.intent);
 	model_publish(in->m);
 	model_unlock(in->m);
 	return 0;
@@ -246,7 +242,7 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 		if (strcmp(identity_text(&id, text), identity) || dev->busy[0])
 			continue;
 		s->dev = dev->key;
-		clear_noted(model_edit(in->m, &s->dev, false), NULL);
+		record_unnote(model_edit(in->m, &s->dev, false), NULL);
 		break;
 	}
 	model_publish(in->m);
@@ -256,7 +252,7 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 
 static int ask_settler(const struct settler *s, const struct key *dev, bool owned, struct err *err)
 {
-	return s && s->may && !s->again ? s->may(s->ctx, dev, owned, err) : 0;
+	return s && s->may ? s->may(s->ctx, dev, owned, err) : 0;
 }
 
 /* Call it with save held. */
@@ -322,6 +318,7 @@ static int accept_mismatch(struct rewrite *w, const struct device *dev, size_t a
 		return fail(err, EBUSY, "%s has an intent of its own; forget the other one instead",
 			    dev->key.name);
 	device_identity(w->in->m, dev, &r->id);
+	former_set(r->intent.former, FORMER_SERIAL, r->id.serial ? "" : dev->facts.host_serial);
 	record_set_at(r, &dev->key);
 	r->birth = 0;
 	renew(r);
@@ -412,6 +409,8 @@ int intents_accept(struct intents *in, const struct key *dev, struct settler *s,
 			rewrite_abort(&w);
 		else
 			rc = rewrite_commit(&w, err);
+		if (!rc && s)
+			s->waits = accepted_add(in, dev, s);
 	}
 	pthread_mutex_unlock(&in->save);
 	intents_kick(in);

@@ -7,6 +7,7 @@
 #include "intents.h"
 #include "persist.h"
 #include "model/diff.h"
+#include "pcidevfs/model.h"
 
 #define TRIES_MAX                                                                                  \
 	16 /* of one request, while its device moves between drivers and holders */
@@ -41,9 +42,14 @@ static bool looks_same(const struct record *r, const struct sight *now)
 					 : r->tried_for.rough == now->rough;
 }
 
+bool record_would_try(const struct record *r, const struct sight *now)
+{
+	return record_has_tries(r) && (!looks_same(r, now) || r->retry);
+}
+
 bool record_may_try(struct record *r, const struct sight *now)
 {
-	if (!record_has_tries(r) || (looks_same(r, now) && !r->retry))
+	if (!record_would_try(r, now))
 		return false;
 	r->retry = false;
 	r->tries++;
@@ -60,7 +66,21 @@ void record_say(struct record *r, enum record_state state, const char *text)
 	STR_FIT(r->reason, whole);
 }
 
-void record_tried(struct record *r, const struct err *err)
+/* What is full may get room. */
+static void say_full(struct record *r, const struct persist *k, const char *text)
+{
+	char whole[ERR_TEXT], way_out[100];
+	int n = snprintf(way_out, sizeof(way_out),
+			 "; it comes when there is room: write %s to its %s to give it up", k->none,
+			 k->file);
+
+	STR_COPY(whole, text);
+	str_fit(whole, sizeof(r->reason) - (size_t)n);
+	snprintf(r->reason, sizeof(r->reason), "%.*s%s", (int)sizeof(r->reason) - n - 1, whole,
+		 way_out);
+}
+
+void record_tried(struct record *r, const struct persist *k, const struct err *err)
 {
 	bool busy = err->code == EBUSY, passes = busy || err->code == EAGAIN;
 	unsigned int n;
@@ -72,6 +92,9 @@ void record_tried(struct record *r, const struct err *err)
 	r->tries -= busy && r->tries;
 	/* A device in use may be free later: the next change triggers another try. */
 	record_say(r, passes || err->code == ENODEV ? RECORD_WAITING : RECORD_REFUSED, err->text);
+	r->full = err->code == ENOSPC;
+	if (r->full)
+		say_full(r, k, err->text);
 	if (record_has_tries(r))
 		return;
 	r->due = 0;

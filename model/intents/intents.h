@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "intent_file.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/txn.h"
 
@@ -18,6 +19,7 @@ struct model;
 struct intents {
 	char *dir;
 	char boot[40]; /* this boot */
+	bool marks;    /* operations are marked in the file: the engine has no journal */
 	struct model *m;
 
 	/* Taken in this order: save, lock, the model's. Changes are made with save, which is held
@@ -27,12 +29,18 @@ struct intents {
 	struct records rs;  /* changed with both */
 	size_t n_owned;	    /* lock: records with owners */
 	bool unsure;	    /* save: the file may differ from rs */
+	bool loaded;	    /* save: the file was read */
 	int dirfd;	    /* save; -1: not open */
 	int lock_fd;	    /* save; -1: not taken yet, so nothing is written */
 	struct err broken;  /* lock: why nothing can be stored; code 0: it can */
 	struct err refused; /* lock: why the last write of the file failed; code 0: it did not */
 	bool is_volatile;   /* lock */
 	bool moved;	    /* lock: the directory in use is no longer the one at the path */
+	bool gone;	    /* lock: there is none */
+	bool far;	    /* save: only a helper may write in the directory */
+	bool anew;	    /* the records are from the copy, because the file was gone */
+	void *copy;	    /* save: memory that outlives the process; see intent_copy.c */
+	size_t copy_size;
 	bool told;	    /* save: a device may show something from a record */
 	char damaged[320];  /* changed with both: what was set aside, and why */
 	char aside[64];	    /* save: the name of that file */
@@ -47,7 +55,7 @@ struct intents {
 	size_t n_places;
 	bool places_known; /* places belong to the present rs */
 
-	struct engine *e;
+	struct engine *e; /* changed with the model locked as well */
 	void (*run_passes)(struct engine *e, void *intents);
 	struct world world;
 	pthread_mutex_t turn; /* guards the rest; taken last */
@@ -64,6 +72,8 @@ struct intents {
 	bool over;   /* a pod has ended, and the file does not say so yet */
 	pthread_t asker;
 	bool asking; /* the asker exists */
+	uint64_t looks; /* changed with both save and lock: how many passes have looked */
+	struct accepted *accepted; /* who waits for what was accepted */
 };
 
 /* Opens the directory and reads the file, if that was not done. Call it with save held. */
@@ -103,8 +113,6 @@ void rewrite_abort(struct rewrite *w);
 #define RECORD_NONE ((size_t)-1)
 /* intent_match.c. The device has gone: nothing of the record is in the model any more. */
 void record_leave(struct record *r);
-/* The record's device has this identity now. That its serial is cloned stays known. */
-void record_identify(struct record *r, const struct identity *id);
 /* The record belongs to this device from now on; if that is new, nothing was applied to it yet. */
 void record_attach(struct record *r, const struct device *dev);
 /* intent_store.c. A new record; NULL: no memory. */
@@ -168,8 +176,23 @@ bool pass_parent_busy(const struct pass *p, const struct device *dev);
 /* Were two cards with the record's serial here at once, now or before? Then it does not tell which
  * one is meant: after the claimed one was pulled, the other is no card that has moved. */
 bool pass_is_cloned(const struct pass *p, const struct record *r);
-/* Finds the record's device, if it has none. */
-void pass_match(struct pass *p, struct record *r);
+/* Finds the devices of the records that have none. */
+void pass_match(struct pass *p);
+/* intent_serial.c. Behind pass_match(): turns away from a card that is not the claimed one, as far
+ * as drivers of the host tell serial numbers. */
+void pass_judge_serials(struct pass *p);
+/* Gives what pass_judge_serials() has turned away from back to the host, for --early may have kept
+ * it. Behind pass_publish(). */
+void pass_lift(struct pass *p);
+/* Must the claim wait, because another card of the same model may be the claimed one and has not
+ * been read yet? Says so in the record, for a bounded time. */
+bool record_awaits_serial(struct pass *p, struct record *r, const struct device *dev);
+/* The serial number that is stored because the card has none in its config space. False: none. */
+bool record_host_serial(const struct record *r, char ret[static FORMER_TEXT]);
+/* intent_mismatch.c. Behind pass_judge_serials(): says of records in whose place another device is
+ * what it is and what to do. If that one has the same claim the two are one, and the record just
+ * waits. */
+void pass_say_mismatches(const struct pass *p);
 /* Is everything known that distinguishes the card? */
 bool device_is_known(const struct device *dev);
 const struct device *device_of(const struct intents *in, const struct record *r);
@@ -190,30 +213,15 @@ void intents_arrive(void *ctx, struct device *dev, const struct device *pf);
 bool record_may_be_here(const struct record *r, const struct device *card,
 			const struct identity *id);
 
-/* intent_interrupted.c; call all with the model locked. An operation begins on the record's device;
- * interrupted_end(): it has ended for the request of that file. */
-void interrupted_begin(const struct intents *in, struct record *r, const struct device *dev);
-/* Likewise for restore's own operation, for the request of that row. */
-void interrupted_begin_restore(const struct intents *in, struct record *r, const struct device *dev,
-		       const struct persist *k);
-/* Likewise on a device that does not exist yet. -ENOMEM. */
-int interrupted_begin_unborn(struct rewrite *w, const struct request *request, struct err *err);
-/* Is it the record of an operation of ours, which still runs? */
-bool interrupted_is_ours(const struct intents *in, const struct record *r);
-/* Does an operation of ours decide about the claim, and not what is stored? One that makes a child
- * leaves its stored claim as it is. */
-bool interrupted_decides(const struct intents *in, const struct record *r);
-/* Does an operation run on the device, or on the parent that makes it? */
-bool interrupted_in_hand(const struct pass *p, const struct record *r);
-void interrupted_end(struct record *r, const struct device *dev, const char *file);
-/* The device has come: was it left by an interrupted operation that nobody resumes? */
-void interrupted_find(const struct intents *in, struct record *r, const struct device *dev);
-/* The row of the request that ends the operation; NULL: nothing is half done. mends: no person is
- * needed. */
-const struct persist *interrupted_half(const struct record *r, const struct device *dev,
-				       bool *ret_mends);
-/* Makes the device stuck because of it, or no longer. */
-void interrupted_say(struct intents *in, struct record *r);
+/* intent_names.c. Tells the model which resource names are stored. */
+void intents_tell_names(struct intents *in);
+/* Gives each device that had one, in a file that has no such names, its own: of the address where
+ * it was last. */
+void records_complete_names(struct records *rs);
+
+/* intent_note.c. Does an operation decide about the claim, and not what is stored? One that makes a
+ * child leaves its stored claim as it is. Call it with the model locked. */
+bool record_is_decided(const struct intents *in, const struct record *r, const struct device *dev);
 
 /* intent_try.c. An operation for this record, to be launched after the pass; NULL: no memory. dev:
  * the record's, or the parent that makes it. */
@@ -231,13 +239,20 @@ void sight_add(struct sight *s, const struct device *dev);
 /* Counts the try, unless there were too many, or nothing (now) differs from the last one. */
 bool record_may_try(struct record *r, const struct sight *now);
 /* Ends the try. A device in use is waited for without a limit: that try does not count. */
-void record_tried(struct record *r, const struct err *err);
+void record_tried(struct record *r, const struct persist *k, const struct err *err);
+/* Would record_may_try() say yes? */
+bool record_would_try(const struct record *r, const struct sight *now);
 bool record_has_tries(const struct record *r);
 /* Keeps the reason of restore's own refusal: its operation may still be in the kernel. */
 void record_say_busy(struct record *r);
 
 /* Waits until records have their devices. -EAGAIN. Takes no lock but turn. */
 int intents_await_look(struct intents *in, struct err *err);
+/* intent_accepted.c. The device was accepted: true if by->done is called once what is stored for it
+ * has been tried. Call it with save held, before the pass that tries it. */
+bool accepted_add(struct intents *in, const struct key *dev, const struct settler *by);
+/* Behind a pass, without locks. last: whatever still runs. */
+void accepted_answer(struct intents *in, bool last);
 /* intent_over.c. A pod has ended, and a pass must soon write that. Takes no lock but turn. */
 void over_put_off(struct intents *in);
 /* Writes it if it is time; last: in any case. Call it with save held. */

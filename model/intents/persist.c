@@ -85,10 +85,10 @@ static const char *vfs_wait(const struct device *dev)
 	return ready ? NULL : "the driver that makes its VFs is not bound yet";
 }
 
-/* The VFs of a GPU whose driver is loaded anew, or comes in a pod. */
+/* Of a driver that is loaded anew, or comes in a pod: most take the VFs along. */
 static bool vfs_are_lost(const struct device *dev, bool gone)
 {
-	return gone && dev->facts.own_vfs && dev->facts.num_vfs <= 0;
+	return gone && dev->facts.num_vfs <= 0;
 }
 
 static bool vfs_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
@@ -104,20 +104,6 @@ static bool vfs_drifted(const struct record *r, const struct device *dev, char *
 		 claimed ? "write none to the claims of those that are there, then " : "",
 		 dev->facts.own_vfs ? "1 to enabled" : "sriov_numvfs again");
 	return true;
-}
-
-/* The VFs neither existed before nor are stored, or former ones are missing; or some were not
- * probed yet. VFs made by others cannot be restored, because no request of them is stored. */
-static enum half vfs_half(const struct record *r, const struct device *dev)
-{
-	const struct intent *w = &r->intent;
-	int32_t now = dev->facts.num_vfs;
-	bool other = now != r->had_vfs && !(w->vfs_wanted && now == w->num_vfs);
-	bool unmet = r->autoprobe && (!dev->facts.autoprobe || now != r->had_vfs);
-
-	if (dev->facts.total_vfs < 0 || !(other || unmet))
-		return HALF_NOT;
-	return w->vfs_wanted || !r->had_vfs ? HALF_MENDS : HALF_STAYS;
 }
 
 /* The vGPU types of the card: while it is full, the kernel names none. */
@@ -153,7 +139,6 @@ const struct persist persist_vfs = {
 	.is_there = vfs_are_there,
 	.waits = vfs_wait,
 	.lost = vfs_are_lost,
-	.half = vfs_half,
 	.drifted = vfs_drifted,
 };
 
@@ -186,23 +171,6 @@ static bool has_profile(const struct record *r, const struct device *dev)
 	       !strcmp(dev->facts.profile_id, r->intent.profile);
 }
 
-/* Another type, or none, was left by an operation on the way to the stored one. Where nothing is
- * stored the operation has made the vGPU, if that is not what it was before and has the UUID that
- * was stored; one that others have made is left alone. */
-static enum half profile_half(const struct record *r, const struct device *dev)
-{
-	const char *uuid = r->intent.mdev;
-
-	if (!(dev->caps & CAP_VGPU) || has_profile(r, dev))
-		return HALF_NOT;
-	if (r->intent.profile[0] || r->unborn)
-		return HALF_MENDS;
-	if (!strcmp(dev->facts.profile_id, r->had_profile))
-		return HALF_NOT;
-	return uuid[0] && (!dev->facts.mdev[0] || !strcmp(dev->facts.mdev, uuid)) ? HALF_MENDS
-										     : HALF_NOT;
-}
-
 static bool profile_is_lost(const struct device *dev, bool gone)
 {
 	return gone && dev->caps & CAP_VGPU && !dev->facts.profile_id[0];
@@ -214,15 +182,17 @@ static bool profile_drifted(const struct record *r, const struct device *dev, ch
 	if (!(dev->caps & CAP_VGPU) || has_profile(r, dev))
 		return false;
 	snprintf(ret, size, "it is %s although %s is stored; write its profile again",
-		 dev->facts.profile[0] ? dev->facts.profile : "no vGPU", r->intent.profile);
+		 dev->facts.profile[0] ? dev->facts.profile : "not a vGPU", r->intent.profile);
 	return true;
 }
 
 /* The mediated device keeps its UUID. */
-static void profile_note(struct record *r, struct device *dev)
+static void profile_note(struct record *r, struct device *dev, bool ended)
 {
 	struct intent *w = &dev->intent;
 
+	if (ended)
+		return;
 	if (!w->mdev[0])
 		STR_COPY(w->mdev, r->intent.mdev);
 	if (!w->last_profile[0])
@@ -231,6 +201,7 @@ static void profile_note(struct record *r, struct device *dev)
 
 static const struct persist persist_profile = {
 	.file = "profile",
+	.ends_claim = true,
 	.keys = { PERSIST_KEY("profile", KEY_TEXT, false, intent.profile),
 		  PERSIST_KEY("last_profile", KEY_TEXT, false, intent.last_profile),
 		  PERSIST_KEY("mdev", KEY_TEXT, false, intent.mdev) },
@@ -243,13 +214,12 @@ static const struct persist persist_profile = {
 	.is_there = profile_is_there,
 	.waits = profile_wait,
 	.lost = profile_is_lost,
-	.half = profile_half,
 	.drifted = profile_drifted,
 };
 
-/* The driver forgets them with the type: restored behind it, and behind the claim, which a driver
- * that takes no parameters, or a VM that runs, must not hold up. A VM that starts in the
- * milliseconds between the two has none, and they are written when it lets go: intents says so. */
+/* The driver forgets them with the type: restored behind it, and before the claim, which tells that
+ * a VM may start. A driver that takes none, or a VM that runs already, does not delay the
+ * claim. */
 static void params_value(const struct record *r, char ret[static REQUEST_VALUE])
 {
 	str_copy(ret, REQUEST_VALUE, r->intent.vgpu_params);
@@ -262,7 +232,7 @@ static bool params_are_there(const struct device *dev)
 
 static const char *params_wait(const struct device *dev)
 {
-	return dev->facts.profile_id[0] ? NULL : "it is no vGPU yet";
+	return dev->facts.profile_id[0] ? NULL : "it is not a vGPU yet";
 }
 
 static bool params_drifted(const struct record *r, const struct device *dev, char *ret,
@@ -277,11 +247,13 @@ static bool params_drifted(const struct record *r, const struct device *dev, cha
 
 static const struct persist persist_params = {
 	.file = "vgpu_params",
+	.with_claim = true,
 	.keys = { PERSIST_KEY("vgpu_params", KEY_TEXT, false, intent.vgpu_params) },
 	.fields = { PERSIST_TEXT(vgpu_params) },
 	.value = params_value,
 	.none = "none",
 	.is_there = params_are_there,
+	.yields = true,
 	.waits = params_wait,
 	.lost = profile_is_lost,
 	.drifted = params_drifted,
@@ -306,8 +278,9 @@ static void pooled_print(const struct record *r, struct out *o)
 
 static const struct persist persist_pooled = {
 	.file = "pooled",
-	.keys = { PERSIST_OTHER("pooled", pooled_parse, pooled_print) },
-	.fields = { PERSIST_NUMBER(single) },
+	.keys = { PERSIST_OTHER("pooled", pooled_parse, pooled_print),
+		  PERSIST_KEY("own_name", KEY_TEXT, false, intent.own) },
+	.fields = { PERSIST_NUMBER(single), PERSIST_TEXT(own) },
 };
 
 static const struct persist persist_resource = {
@@ -320,8 +293,12 @@ static const struct persist persist_resource = {
 
 const struct persist *const persists[] = { &persist_vfs,
 					   &persist_profile,
+					   &persist_params,
+					   &persist_mac, /* before a guest can have it */
+					   &persist_vlan,
+					   &persist_trust,
+					   &persist_spoofchk,
 					   &persist_claim,
-					   &persist_params, /* a driver may take none */
 					   &persist_given,
 					   &persist_pooled,
 					   &persist_resource,
@@ -352,6 +329,13 @@ bool persist_has(const struct persist *k, const struct intent *w)
 		if (field[i] || k->fields[0].text)
 			return field[i];
 	return false;
+}
+
+bool intent_has(const struct intent *w, const char *file)
+{
+	const struct persist *k = persist_find(file);
+
+	return k && persist_has(k, w);
 }
 
 void persist_copy(const struct persist *k, struct intent *to, const struct intent *from)
@@ -390,6 +374,10 @@ void persist_clear_with_claim(struct intent *w)
 
 void intent_end_claim(struct intent *w)
 {
+	for (size_t i = 0; persists[i] && w->claim[0]; i++)
+		if (persists[i]->until_release &&
+		    *(const bool *)((const char *)w + persists[i]->until_release))
+			persist_clear(persists[i], w);
 	persist_clear_with_claim(w);
 	w->allocated[0] = '\0';
 	w->former[0] = '\0';
@@ -406,4 +394,17 @@ bool record_drifted(const struct record *r, const struct persist *k, const struc
 {
 	return k->drifted && (r->in & persist_bit(k)) && persist_has(k, &r->intent) &&
 	       k->drifted(r, dev, ret, size);
+}
+
+void record_unnote(struct device *dev, const struct intent *was)
+{
+	for (size_t i = 0; persists[i]; i++)
+		if (was ? persist_same(persists[i], &dev->intent, was)
+			: !persists[i]->value && !persists[i]->with_claim)
+			persist_clear(persists[i], &dev->intent);
+	dev->intent.noted = dev->intent.owned = false;
+	dev->intent.uid = dev->intent.gid = 0;
+	dev->intent.n_owners = 0;
+	dev->unmet[0] = dev->intended[0] = '\0';
+	dev->intended_vfs = 0;
 }

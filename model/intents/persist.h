@@ -54,13 +54,6 @@ struct persist_field {
 		offsetof(struct intent, field), sizeof(((struct intent *)0)->field), false         \
 	}
 
-/* What an interrupted operation may have left of an intent. */
-enum half {
-	HALF_NOT,
-	HALF_STAYS, /* a person must decide: the former state is unknown */
-	HALF_MENDS, /* the stored request undoes it */
-};
-
 struct persist {
 	const char *file; /* of the tree, and of the method that executes the request */
 	struct persist_key
@@ -68,15 +61,22 @@ struct persist {
 	struct persist_field fields[3];	 /* something is stored if the first is not 0, or "" */
 	bool of_group;	 /* a request for one device changes all members of its IOMMU group */
 	bool with_claim; /* ends with the claim */
+	/* Of a bool in struct intent: the release of the claim puts back what was there before, and
+	 * ends it. 0: it never does. */
+	size_t until_release;
+	bool ends_claim; /* the claim ends when this ends by a request */
+	/* Those behind it do not wait for it: if it is refused it is tried again behind them. */
+	bool yields;
 	/* An intent that cannot be combined with this one and ends when this is accepted. NULL:
 	 * none. */
 	const struct persist *ends;
 	/* Updates the record from the model. NULL: copies the fields. */
 	void (*follow)(struct model *m, struct record *r, const struct device *dev);
 	/* The device has come: notes what needs no operation, or what the operation must know,
-	 * unless the device knows better. NULL: copies the fields of an intent without an
-	 * operation. */
-	void (*note)(struct record *r, struct device *dev);
+	 * unless the device knows better. ended: a former process had noted it, so what the device
+	 * lacks has ended, and only the file does not say so yet; only the record may follow. NULL:
+	 * copies the fields of an intent without an operation. */
+	void (*note)(struct record *r, struct device *dev, bool ended);
 
 	/* For intents that need an operation: the value of the request (the record may keep none),
 	 * and the value that ends it, for people. */
@@ -95,8 +95,6 @@ struct persist {
 	const char *(*waits)(const struct device *dev);
 	/* Replaces these two, and the operation for one device alone. */
 	void (*apply)(struct pass *p, struct record *r, const struct device *dev);
-	/* What is left of the record's interrupted operation. NULL: nothing. */
-	enum half (*half)(const struct record *r, const struct device *dev);
 	/* Did others change it after it was applied? Says how. */
 	bool (*drifted)(const struct record *r, const struct device *dev, char *ret, size_t size);
 	bool tells_drift; /* the device's own state and reason show drift */
@@ -109,6 +107,7 @@ struct persist {
  * `in`, if it needs an operation. */
 extern const struct persist *const persists[];
 extern const struct persist persist_claim, persist_given, persist_vfs;
+extern const struct persist persist_mac, persist_vlan, persist_trust, persist_spoofchk;
 
 /* Changes by others after it was applied are reported, and left alone. Call it with the model
  * locked. */
@@ -123,6 +122,9 @@ void persist_copy(const struct persist *k, struct intent *to, const struct inten
 bool persist_same(const struct persist *k, const struct intent *a, const struct intent *b);
 void persist_clear(const struct persist *k, struct intent *w);
 void persist_clear_with_claim(struct intent *w); /* the claim, and intents that end with it */
+/* Clears what was noted in the device without an operation; requests that came meanwhile are newer
+ * and stay. was: the intents as stored, NULL if unknown. */
+void record_unnote(struct device *dev, const struct intent *was);
 /* Does it need an operation? */
 bool persist_is_missing(const struct persist *k, const struct record *r);
 

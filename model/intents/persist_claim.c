@@ -72,25 +72,20 @@ static void claim_follow(struct model *m, struct record *r, const struct device 
 	if (dev->facts.use == USE_GUEST)
 		STR_COPY(r->driver, r->intent.claim[0] ? dev->facts.driver : "");
 	follow_former(r, &dev->intent, same);
-	if (!r->intent.claim[0] && !r->pending)
+	if (!r->intent.claim[0] && !r->boot[0])
 		r->intent.former_known = false;
 }
 
-/* An operation that goes on after a kill has ended the claim, and the file does not say so yet. */
-static bool has_just_ended(const struct record *r, const struct device *dev)
-{
-	return !dev->intent.claim[0] && r->intent.claim[0] &&
-	       !persist_is_missing(&persist_claim, r);
-}
-
-static void claim_note(struct record *r, struct device *dev)
+static void claim_note(struct record *r, struct device *dev, bool ended)
 {
 	struct intent *w = &dev->intent;
 
-	if (has_just_ended(r, dev))
+	if (ended)
 		return;
 	if (r->intent.claim[0] && !w->pinned[0])
 		STR_COPY(w->pinned, r->intent.pinned);
+	if (r->intent.claim[0] && !w->claim[0])
+		STR_COPY(w->forced, r->intent.forced);
 	if (!w->former_known && r->intent.former_known &&
 	    (r->intent.claim[0] || r->interrupted || dev->facts.use == USE_GUEST)) {
 		w->former_known = true;
@@ -186,6 +181,11 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		record_say_busy(r);
 		return;
 	}
+	for (size_t i = 0; i < g.n; i++)
+		if (g.records[i] && record_awaits_serial(p, g.records[i], g.devs[i])) {
+			record_say(r, RECORD_WAITING, g.records[i]->reason);
+			return;
+		}
 	if (!record_may_try(r, &g.sight)) {
 		p->in_use |= g.held && !g.all_guest && record_has_tries(r);
 		return;
@@ -202,24 +202,19 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 		}
 }
 
-/* For a PF it is unknown which operation was interrupted, unless its former state is stored. A VF
- * without a driver shows nothing; a device on vfio-pci may have been there before, unless it did
- * not exist. A vGPU is with a guest by its profile. */
-static enum half claim_half(const struct record *r, const struct device *dev)
-{
-	bool guest = dev->facts.use == USE_GUEST, former = r->intent.former_known;
-
-	if (r->intent.claim[0] || dev->facts.profile_id[0] ||
-	    !(former || guest || dev->facts.total_vfs < 0))
-		return HALF_NOT;
-	return former || !guest || r->unborn ? HALF_MENDS : HALF_STAYS;
-}
-
 static bool claim_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
 {
+	char serial[FORMER_TEXT];
+
+	if (r->elsewhere.bus && record_host_serial(r, serial)) {
+		snprintf(
+			ret, size,
+			"the claimed card, serial number %.44s, is %.48s, so this is another one; write none to its claim",
+			serial, r->elsewhere.name);
+		return true;
+	}
 	if (dev->facts.use == USE_GUEST)
 		return false;
-	(void)r;
 	snprintf(ret, size, "its driver is %s; write the claim again to take it back",
 		 dev->facts.driver[0] ? dev->facts.driver : "none");
 	return true;
@@ -244,8 +239,9 @@ const struct persist persist_claim = {
 		  PERSIST_KEY("driver", KEY_TEXT, true, driver),
 		  PERSIST_OTHER("former", former_parse, former_print),
 		  PERSIST_OTHER("group", group_parse, group_print),
-		  PERSIST_KEY("offered_as", KEY_TEXT, true, intent.pinned) },
-	.fields = { PERSIST_TEXT(claim), PERSIST_TEXT(pinned) },
+		  PERSIST_KEY("offered_as", KEY_TEXT, true, intent.pinned),
+		  PERSIST_KEY("forced", KEY_TEXT, true, intent.forced) },
+	.fields = { PERSIST_TEXT(claim), PERSIST_TEXT(pinned), PERSIST_TEXT(forced) },
 	.of_group = true,
 	.with_claim = true,
 	.ends = &persist_vfs,
@@ -255,7 +251,6 @@ const struct persist persist_claim = {
 	.none = "none",
 	.apply = claim_apply,
 	.lost = claim_lost,
-	.half = claim_half,
 	.drifted = claim_drifted,
 	.tells_drift = true,
 	.early = claim_early,
@@ -277,11 +272,11 @@ static void given_follow(struct model *m, struct record *r, const struct device 
 	r->over = over ? r->over ?: now_us() : 0;
 }
 
-static void given_note(struct record *r, struct device *dev)
+static void given_note(struct record *r, struct device *dev, bool ended)
 {
 	struct intent *w = &dev->intent;
 
-	if (w->claim[0] || w->given[0] || w->given_as[0] || has_just_ended(r, dev)) {
+	if (w->claim[0] || w->given[0] || w->given_as[0] || ended) {
 		given_follow(NULL, r, dev);
 		return;
 	}

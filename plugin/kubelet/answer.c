@@ -13,13 +13,13 @@
 #include "deviceplugin.pb-c.h"
 
 /* Owns the lists of pointers that messages are built on, until they are packed. */
-struct pool {
+struct pointers {
 	void **v;
 	size_t n, cap;
 	bool failed;
 };
 
-static void *pool_get(struct pool *p, size_t n, size_t size)
+static void *pool_get(struct pointers *p, size_t n, size_t size)
 {
 	void **v = more_rows(p->v, p->n, &p->cap, sizeof(*v));
 	void *room = v ? calloc(n ? n : 1, size) : NULL;
@@ -31,14 +31,14 @@ static void *pool_get(struct pool *p, size_t n, size_t size)
 	return room;
 }
 
-static char *pool_text(struct pool *p, const char *text, size_t len)
+static char *pool_text(struct pointers *p, const char *text, size_t len)
 {
 	char *copy = pool_get(p, len + 1, 1);
 
 	return copy ? memcpy(copy, text, len) : NULL;
 }
 
-static void pool_free(struct pool *p)
+static void pool_free(struct pointers *p)
 {
 	for (size_t i = 0; i < p->n; i++)
 		free(p->v[i]);
@@ -87,7 +87,7 @@ struct numa {
 	V1beta1__TopologyInfo topology;
 };
 
-static V1beta1__TopologyInfo *topology_of(struct pool *p, int node)
+static V1beta1__TopologyInfo *topology_of(struct pointers *p, int node)
 {
 	struct numa *m = node < 0 ? NULL : pool_get(p, 1, sizeof(*m));
 
@@ -106,7 +106,7 @@ void answer_list(const struct devices *t, struct dev *const *v, size_t n, uint64
 		 struct out *ret)
 {
 	V1beta1__ListAndWatchResponse m = V1BETA1__LIST_AND_WATCH_RESPONSE__INIT;
-	struct pool p = { 0 };
+	struct pointers p = { 0 };
 	V1beta1__Device *rows = pool_get(&p, n, sizeof(*rows));
 	char buf[512];
 
@@ -142,7 +142,7 @@ void answer_variable(const struct dev *d, struct out *ret)
 
 /* The answer for one container while it is built. */
 struct building {
-	struct pool *pool;
+	struct pointers *pool;
 	V1beta1__ContainerAllocateResponse *m;
 	size_t room; /* capacity of its list of nodes */
 };
@@ -279,7 +279,7 @@ int answer_allocate(const struct devices *t, const char *resource, const struct 
 		    const char *dev_root, const char *cdi, struct out *ret, struct err *err)
 {
 	V1beta1__AllocateResponse m = V1BETA1__ALLOCATE_RESPONSE__INIT;
-	struct pool p = { 0 };
+	struct pointers p = { 0 };
 	V1beta1__ContainerAllocateResponse *rows = pool_get(&p, r->n, sizeof(*rows));
 	int e = 0;
 

@@ -96,7 +96,7 @@ const char *dev_withheld(const struct dev *d)
 	if (dev_comes(d))
 		return "its claim is being restored";
 	if (is_unknown(d))
-		return "it is no vGPU now, and only its driver tells whether kubelet would know it by "
+		return "it is not a vGPU now, and only its driver tells whether kubelet would know it by "
 		       "its address or by a UUID";
 	if (!d->resource[0])
 		return "it has no resource_name";

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The allocations that kubelet stores over its restarts. Until kubelet has heard from all its
- * sources its list lacks pods that still run; this file and the pods' directories do not. */
+/* The allocations that kubelet stores over its restarts. It is the only one who knows of two sorts
+ * of pods that run with a device and are not in kubelet's list: those of an API server that has
+ * been away since kubelet started, however long (kubelet 1.34: none of them after 320 s, and their
+ * containers went on), and those with the device in an init container, never. Without it the first
+ * would lose their devices after some time, the second after 30 s: tests/k8s/unlisted.test. */
 #ifndef PLUGIN_CHECKPOINT_H
 #define PLUGIN_CHECKPOINT_H
 

@@ -11,7 +11,7 @@
 #include "bus.h"
 #include "deviceplugin.pb-c.h"
 
-struct candidate {
+struct preferable {
 	const struct dev *d;
 	const struct bus_row *bus;
 	size_t group; /* available members of its group; 1 if it has no group */
@@ -21,7 +21,7 @@ struct candidate {
 };
 
 struct choice {
-	struct candidate *v;
+	struct preferable *v;
 	size_t n;
 	size_t wanted;		   /* still to be chosen */
 	const struct bus_row *bus; /* the bus of the chosen ones; NULL: any */
@@ -30,7 +30,7 @@ struct choice {
 
 static int by_group(const void *a, const void *b)
 {
-	const struct candidate *x = a, *y = b;
+	const struct preferable *x = a, *y = b;
 
 	if (x->d->group != y->d->group)
 		return x->d->group < y->d->group ? -1 : 1;
@@ -93,7 +93,7 @@ static int best_numa(const struct choice *c)
 }
 
 /* Positive if x is better. The first criterion that differs decides. */
-static int better(const struct choice *c, const struct candidate *x, const struct candidate *y)
+static int better(const struct choice *c, const struct preferable *x, const struct preferable *y)
 {
 	const int by[] = {
 		(x->bus == c->bus) - (y->bus == c->bus),
@@ -112,7 +112,7 @@ static int better(const struct choice *c, const struct candidate *x, const struc
 	return strcmp(y->d->id, x->d->id);
 }
 
-static void choose(struct choice *c, struct candidate *x)
+static void choose(struct choice *c, struct preferable *x)
 {
 	if (!c->bus)
 		c->bus = x->bus;
@@ -131,7 +131,7 @@ static void choose_best(struct choice *c)
 	if (c->numa < 0)
 		c->numa = best_numa(c);
 	while (c->wanted) {
-		struct candidate *best = NULL;
+		struct preferable *best = NULL;
 
 		for (size_t i = 0; i < c->n; i++)
 			if (!c->v[i].chosen && (!best || better(c, &c->v[i], best) > 0))
@@ -175,7 +175,7 @@ static int choice_make(const struct devices *t, const char *resource,
 
 		/* Allocate will refuse a device that has gone; this only ranks the others. */
 		if (d)
-			c->v[c->n++] = (struct candidate){ .d = d, .bus = bus_of(d) };
+			c->v[c->n++] = (struct preferable){ .d = d, .bus = bus_of(d) };
 	}
 	sort_candidates(c);
 	if (q->allocation_size < 0 || (size_t)q->allocation_size > c->n)

@@ -55,9 +55,8 @@ static inline int bench_is_spawner(int pid)
 	return !strncmp(comm, "pcidevfs-spawn", 14);
 }
 
-/* The holder's nth child but for the one that starts helpers: 0 serves, 1 waits to be the next. 0
- * while there is none. */
-static inline int bench_child(int holder, int n)
+/* The holder's child that does not start helpers. 0 while there is none. */
+static inline int bench_serving(int holder)
 {
 	char path[64];
 	FILE *f;
@@ -67,19 +66,12 @@ static inline int bench_child(int holder, int n)
 	f = fopen(path, "re");
 	if (!f)
 		return 0;
-	for (int i = 0; i <= n; i++) {
+	do {
 		if (fscanf(f, "%d", &pid) != 1)
 			pid = 0;
-		else if (bench_is_spawner(pid))
-			i--;
-	}
+	} while (pid && bench_is_spawner(pid));
 	fclose(f);
 	return pid;
-}
-
-static inline int bench_serving(int holder)
-{
-	return bench_child(holder, 0);
 }
 
 /* Kills the serving process so often within the time, at random moments; returns how often it

@@ -23,7 +23,7 @@ import time
 import urllib.parse
 
 LIMIT = 5.0
-SYNC = "system:serviceaccount:pcidevfs:pcidevfs-sync"
+SYNC = "pcidevfs-sync:node1"
 
 
 class Audit:

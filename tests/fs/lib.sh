@@ -181,6 +181,10 @@ refused() { # refused ERRNO FILE VALUE [TEXT]: TEXT is part of last_error
 	[ $# -lt 4 ] || has "$(dirname "$2")/last_error" "$4"
 }
 
+identity() { # identity ADDRESS: of what is stored for it
+	sed -n "s,^$1 .* identity=\([^ ]*\).*,\1,p" "$T/intents"
+}
+
 expect_errno() { # expect_errno ERRNO COMMAND...: fails and says so, by name or in words
 	e_name=$1
 	shift

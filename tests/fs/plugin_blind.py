@@ -13,7 +13,7 @@ put(NIC, "claim", "alice")
 # In a user namespace of its own, whose limit is nobody else's.
 k = Kubelet(DIR)
 ARGV[:] = [
-    "unshare", "--user", "--map-root-user", "sh", "-c",
+    "setpriv", "--groups", "4711", "unshare", "--user", "--map-root-user", "sh", "-c",
     'echo 0 >/proc/sys/user/max_inotify_watches && exec "$@"', "sh", *ARGV]
 p = Plugin()
 k.wait("the sentence", lambda: PLUGINS + " cannot be watched: No space left on device; looked at" in p.said())

@@ -14,9 +14,11 @@ met() {
 	"$bin/pcidevfs-sim" --control "$S" met 2>/dev/null
 }
 
-# What people see, without what counts on by itself. Group numbers change with who comes and goes.
+# What people see, without what counts on by itself. Group numbers change with who comes and goes, and a VF
+# that could not be unmade has got its driver before the next claim takes it.
 tree_state() {
-	sed '1d; s/ iommu_group=[0-9]*//; s,/dev/vfio/[0-9][0-9]*,/dev/vfio/N,' "$T/inventory" | sort
+	sed '1d; s/ iommu_group=[0-9]*//; s,/dev/vfio/[0-9][0-9]*,/dev/vfio/N,
+		/ kind=vf /s/ former_driver=[^ ]*//' "$T/inventory" | sort
 	grep -s . "$V"/*/claim "$V"/*/sriov_numvfs | sed "s,^$V/,,"
 }
 

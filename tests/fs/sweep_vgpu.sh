@@ -87,6 +87,24 @@ change() {
 	ways "another type ($world)"
 }
 
+# Two vGPUs that fill the card become smaller ones in one commit: both end before one is made.
+carve() {
+	with_one
+	set_to "$V/$a/profile" "NVIDIA LAB-8Q"
+	set_to "$V/$b/profile" "NVIDIA LAB-8Q"
+	members="$gpu $a $b"
+	both_to() {
+		written "$a/profile $1
+$b/profile $1
+commit
+"
+	}
+	act() { both_to "NVIDIA LAB-4Q"; }
+	back() { both_to "NVIDIA LAB-8Q"; }
+	learn
+	ways "a card is carved anew ($world)"
+}
+
 none() {
 	with_one
 	act() { put "$V/$a/profile" none; }
@@ -157,6 +175,48 @@ create() {
 	back() { ended; }
 	learn
 	ways "two mediated devices of a card in one commit"
+}
+
+# Theirs are others with other UUIDs.
+anew() {
+	whole_card
+	carved() { # carved UUID... TYPE: these end, the others come
+		written "mdev/$1/profile none
+mdev/$2/profile none
+$gpu/create \"$5\" $3
+$gpu/create \"$5\" $4
+commit
+"
+	}
+	u3=aaaaaaaa-2222-4333-8444-555555555555 u4=bbbbbbbb-7777-4888-8999-aaaaaaaaaaaa
+	back() { carved $u3 $u4 $u1 $u2 "NVIDIA LAB-8Q"; }
+	act() { carved $u1 $u2 $u3 $u4 "NVIDIA LAB-4Q"; }
+	named() { said | grep -qE "$gpu|$u1|$u2|$u3|$u4" || fail "$point: which device? $(said)"; }
+	remake() { # what could not be taken back ends, what could not be made again is made
+		remake=
+		for u in $u3 $u4; do
+			[ ! -e "$T/mdevs/$u" ] || remake="$remake
+mdev/$u/profile none"
+		done
+		for u in $u1 $u2; do
+			[ -e "$T/mdevs/$u" ] || remake="$remake
+$gpu/create \"NVIDIA LAB-8Q\" $u"
+		done
+		written "$remake
+commit
+"
+	}
+	mended() {
+		[ -n "$stuck" ] || return 0
+		again remake
+		must_be "$D/before"
+	}
+	written "$gpu/create \"NVIDIA LAB-8Q\" $u1
+$gpu/create \"NVIDIA LAB-8Q\" $u2
+commit
+" || fail "$(cat "$T/last_error")"
+	learn
+	ways "mediated devices of a full card give way to others"
 }
 
 remove() {

@@ -2,11 +2,12 @@
 """sync_hostile.py PORTFILE [CERT KEY]: an API server that answers badly, in the way that PORTFILE.mode names: html, half,
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
 gone, gone-inside (a watch is told 410, once, inside one that goes on); busy (429, once); bare (lists with items that
-are no objects); lost (a write meets 404); refused (those of Nodes and of whole PCIDevices meet 403); deaf (a Node's meets
+are no objects); lost (a write meets 404); refused (those of Nodes and of whole PCIDevices meet 403); foreign
+(VlanConfigs meet 403); deaf (a Node's meets
 429, once, then 200, and changes nothing); events (the first Event meets 500); large (400 objects of 60 KB); endless (a
 list that always goes on); calm (as good, with a core Node, so that nothing is asked for again); unwilling NAME (the status
 of that object is refused); late NAME (the first write of that object is answered a second later than the watch tells that
-somebody took its labels). What it was asked stands in PORTFILE.asked, with the time in ms, the credential, and an Event's
+somebody took its labels); flood N (as calm, and N claims of this node that mean no device). What it was asked stands in PORTFILE.asked, with the time in ms, the credential, and an Event's
 reason. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names; it listens at $ADDRESS."""
 import http.server
 import json
@@ -18,6 +19,7 @@ import threading
 import time
 
 
+CLAIMS = "/apis/devices.harvesterhci.io/v1beta1/pcideviceclaims"
 objects = {}
 news = []  # events of watches: plural, event
 lock = threading.Lock()
@@ -108,6 +110,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.watch()
         elif self.command == "GET":
             place = self.path.split("?")[0] + "/"
+            if self.mode() == "flood" and self.path.startswith(CLAIMS) and "flood" not in told:
+                told.add("flood")
+                self.flood(int(self.mode_of()[1]))
             items = [o for path, o in objects.items() if path.startswith(place)]
             if self.mode() == "bare":
                 items += [{"spec": {"nodeName": "node1"}}, {"metadata": []}, {"metadata": {"name": 7}}, [], None]
@@ -117,6 +122,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if self.mode() == "large" and "/pcidevices?" in self.path:
                 self.page([{"metadata": {"name": f"node1-{i}", "labels": {"nodename": "other"}}, "spec": {"x": "x" * 60000}}
                            for i in range(400)])
+                return
+            if self.mode() == "flood":
+                self.page(items)
                 return
             self.send(200, json.dumps({"metadata": {"resourceVersion": str(version)}, "items": items}).encode())
         elif self.mode() == "lost":
@@ -142,6 +150,12 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(200, json.dumps({"kind": "Status", "status": "Success", "details": {"uid": self.path}}).encode())
         else:
             self.refuse(403, "this cluster deletes only what it made")
+
+    def flood(self, count):
+        for i in range(count):  # some are named as functions are that this node does not have
+            name, address = (f"node1-0f{i:07x}", f"000f:{i >> 16:02x}:{i >> 4 & 31:02x}.{i & 7}") if i % 2 else (f"x{i}", "none")
+            objects[CLAIMS + "/" + name] = {"metadata": {"name": name, "uid": name, "resourceVersion": "1"},
+                                            "spec": {"address": address, "nodeName": "node1", "userName": "mallory"}}
 
     def page(self, items):
         query = dict(part.split("=") for part in self.path.split("?")[1].split("&") if "=" in part)
@@ -178,7 +192,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         reason = json.loads(self.body).get("reason", "") if self.command == "POST" else ""
         with open(sys.argv[1] + ".asked", "a", encoding="utf-8") as f:
             f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)} {self.headers.get('Authorization', '')} {reason}\n")
-        if self.path.startswith("/api/v1/nodes/") and mode == "calm":
+        if self.path.startswith("/api/v1/nodes/") and mode in ("calm", "flood"):
             self.send(200, b'{"metadata":{"name":"node1","uid":"u"}}')
         elif self.path.startswith("/api/v1/nodes/"):
             self.send(404, b'{"kind":"Status","status":"Failure","code":404,"message":"no such node"}')
@@ -194,6 +208,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(200, b'{"items":' + b"[" * 100000)
         elif mode == "denied":
             self.send(403, b'{"kind":"Status","status":"Failure","code":403,"message":"pcidevices is forbidden"}')
+        elif mode == "foreign" and "/vlanconfigs" in self.path:
+            self.refuse(403, "vlanconfigs is forbidden")
         elif mode == "inside":
             self.send(200, b'{"kind":"Status","status":"Failure","code":500,"message":"etcd is on fire"}')
         else:

@@ -56,13 +56,35 @@ check_four() {
 check_four
 # The cap, and why.
 a=$(vf 0) b=$(vf 1) c=$(vf 4)
-refused ENOSPC "$V/$c/profile" "NVIDIA LAB-4Q" "4 vGPUs use 16384 MiB of the card; possible now: none"
+refused ENOSPC "$V/$c/profile" "NVIDIA LAB-4Q" "4 vGPUs use 16384 of 16384 MiB; possible now: none"
 can "$c" 4Q 0
 can $gpu 4Q 0
+grep -q 'name="NVIDIA LAB-4Q" .* available=0 .*reason="4 vGPUs use 16384 of 16384 MiB"' $V/$gpu/profiles ||
+	fail "$(cat $V/$gpu/profiles)"
+# Two of the four become what no card of one size has beside the others; nothing is ended for that.
+before=$(for i in 0 1 2 3; do type_of "$(vf $i)"; done)
+put $T/ctl "$a/profile NVIDIA LAB-8Q
+$b/profile NVIDIA LAB-8Q
+commit
+" && fail "8Q beside 4Q"
+[ "$(for i in 0 1 2 3; do type_of "$(vf $i)"; done)" = "$before" ] || fail "not as before"
+# All four become two, in one transaction.
+put $T/ctl "$a/profile NVIDIA LAB-8Q
+$b/profile NVIDIA LAB-8Q
+$(vf 2)/profile none
+$(vf 3)/profile none
+commit
+" || fail "$(cat $T/last_error)"
+put $T/ctl "$(for i in 0 1 2 3; do echo "$(vf $i)/profile NVIDIA LAB-4Q"; done)
+$(vf 1)/claim alice
+commit
+" || fail "$(cat $T/last_error)"
+check_four
 refused EINVAL "$V/$c/profile" "NVIDIA LAB" "has no vGPU type \"NVIDIA LAB\""
-refused EOPNOTSUPP "$V/$c/claim" bob "is no vGPU yet"
+refused EOPNOTSUPP "$V/$c/claim" bob "is not a vGPU yet"
 refused EINVAL "$V/$a/claim" none "write none to its profile"
-refused EBUSY "$V/$b/claim" bob "is claimed by alice"
+set_to "$V/$b/claim" bob # handed over as it is
+set_to "$V/$b/claim" alice
 # The simulated driver has parameters of VFs alone.
 if [ "$world" = vfio ]; then
 	params="frame_rate_limiter=0, disable_vnc=1"
@@ -93,6 +115,8 @@ is "$V/$a/vgpu_params" "$params"
 group=$(sed -n 's,^/dev/vfio/\([0-9]*\)$,\1,p' "$V/$a/nodes")
 ctl hold "$group" 4711 qemu-kvm
 refused EBUSY "$V/$a/profile" none "$a is held by"
+set_to "$V/$a/claim" ann
+refused EBUSY "$V/$a/claim" bob "$a is held by"
 refused EBUSY "$V/$a/profile" "NVIDIA LAB-8Q" "$a is held by"
 [ "$world" = mdev ] || refused EBUSY "$V/$a/vgpu_params" none "$a is held by"
 refused EBUSY "$V/$gpu/enabled" 0 "$a is held by"
@@ -118,6 +142,7 @@ commit
 fi
 put "$V/$a/allocated_to" ns/vm/compute || fail "allocated_to"
 refused EBUSY "$V/$a/profile" none "$a is allocated to ns/vm/compute"
+refused EBUSY "$V/$a/claim" bob "$a is allocated to ns/vm/compute"
 refused EBUSY "$V/$gpu/enabled" 0 "$a is allocated to ns/vm/compute"
 put "$V/$a/allocated_to" none || fail "allocated_to"
 
@@ -178,7 +203,11 @@ driver_root
 start_daemon --driver-root "$root"
 comes_back "$b" dora
 comes_back "$a" carol
-[ "$world" = mdev ] || wait_for 10 grep -qx "a=1" "$V/$b/vgpu_params"
+if [ "$world" = vfio ]; then # they are there when it reads claimed
+	is "$V/$b/vgpu_params" "a=1"
+	order=$(sed -n "s/.* id=$b file=\([a-z_]*\) .*/\1/p" $T/log | tail -n 3 | tr '\n' ' ')
+	[ "$order" = "profile vgpu_params claim " ] || fail "$order: $(tail -n 9 $T/log)"
+fi
 after=$(grep -H . "$V"/*/profile "$V"/*/claim "$V"/*/vgpu_params "$V"/*/mdev_uuid)
 [ "$after" = "$before" ] || fail "$(diff <(echo "$before") <(echo "$after"))"
 is $V/$gpu/enabled 1

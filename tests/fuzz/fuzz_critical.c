@@ -62,6 +62,14 @@ static void addresses6(char *text)
 	net(text, address6_next);
 }
 
+static void sessions(char *text)
+{
+	char *name;
+
+	while (pppoe_next(&text, &name))
+		use(name);
+}
+
 static void consoles(char *text)
 {
 	char *name;
@@ -70,16 +78,8 @@ static void consoles(char *text)
 		use(name);
 }
 
-static void keyboards(char *text)
-{
-	char *path;
-
-	while (keyboard_next(&text, &path))
-		use(path);
-}
-
 static void (*const parsers[])(char *text) = { mounts,	   swaps,    routes,   routes6,
-					       addresses6, consoles, keyboards };
+					       addresses6, consoles, sessions };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fs/ctl/ctl.h"
 #include "fs/ctl/ctl_job.h"
 #include "fs/ctl/lines.h"
 #include "pcidevfs/err.h"
@@ -14,10 +15,10 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define REGION ((size_t)1088 << 20)
+#define REGION ((size_t)1 << 20)
 
 static struct tree tree;
-static struct ctls *store;
+static struct ctl_files *store;
 
 static void judge(char *line, bool own)
 {
@@ -46,41 +47,37 @@ static void judge(char *line, bool own)
 /* Takes all lines that are whole; returns how many. */
 static size_t take(struct ctl *ctl, bool own)
 {
-	size_t n = 0, len;
 	const char *at;
+	size_t n, len;
 
-	for (;; n++) {
-		struct ctl_state *next = ctl_next(ctl);
-		char *line;
+	for (n = 0; (at = ctl_line(ctl, &len)); n++) {
+		bool ends = len == 6 && !memcmp(at, "commit", 6);
+		char *line = strndup(at, len);
 
-		at = ctl_line(ctl, next, &len);
-		if (!at)
-			return n;
-		line = strndup(at, len);
 		check(line != NULL);
 		judge(line, own);
 		free(line);
-		next->scanned += (uint32_t)len + 1;
-		if (len == 6 && !memcmp(at, "commit", 6))
-			next->begin = next->scanned;
-		ctl_swap(ctl);
+		ctl->scanned += len + 1;
+		if (ends)
+			ctl_cut(ctl, true);
 	}
+	return n;
 }
 
 static size_t run(const uint8_t *data, size_t size, size_t cut, bool own)
 {
-	struct ctl *ctl = ctls_open(store, cut);
+	static const struct creds who = { .uid = 1000 };
+	struct ctl *ctl;
 	size_t lines = 0;
 
+	check(!ctl_add(store, cut, &who, &ctl, NULL));
 	for (size_t at = 0; at < size; at += cut) {
-		struct ctl_state *next = ctl_next(ctl);
 		size_t n = size - at < cut ? size - at : cut;
 
-		check(!ctl_append(ctl, next, (const char *)data + at, n));
-		ctl_swap(ctl);
+		out_put(&ctl->text, (const char *)data + at, n);
 		lines += take(ctl, own);
 	}
-	ctls_close(store, ctl);
+	ctl_remove(store, ctl);
 	return lines;
 }
 
@@ -90,7 +87,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!store) {
 		plant(&tree);
-		check(!ctls_new(map(REGION), REGION, &store, NULL));
+		check(!ctl_new(map(REGION), REGION, NULL, &store, NULL));
 	}
 	if (!size || size > CTL_WRITE)
 		return 0;

@@ -50,6 +50,7 @@ static const struct {
 	{ "sys/devices/pci0000:00/" DISK "/net/eth0/flags", false },
 	{ "sys/bus/pci/devices/" GPU "/class", false },
 	{ "sys/bus/pci/devices/" DISK "/config", false },
+	{ "sys/devices/pci0000:00/" GPU "/input/input3/capabilities/key", false },
 };
 
 static const char *const links[][2] = {
@@ -58,6 +59,7 @@ static const char *const links[][2] = {
 	{ "sys/class/block/loop0", "../../devices/virtual/block/loop0" },
 	{ "sys/devices/virtual/block/dm-0/slaves/sda", "../../../" BELOW DISK "/block/sda" },
 	{ "sys/class/net/eth0", BELOW DISK "/net/eth0" },
+	{ "sys/class/input/input3", BELOW GPU "/input/input3" },
 	{ "sys/class/vfio-dev/vfio0", BELOW GPU "/vfio-dev/vfio0" },
 	{ "sys/kernel/iommu_groups/1/devices/" GPU, BELOW GPU },
 };
@@ -66,20 +68,6 @@ static const char *const links[][2] = {
 static const char *const nodes[] = { "dev/vfio/1", "dev/vfio/devices/vfio0", "dev/nvidia0" };
 
 static struct sysfs host;
-
-/* Below the root, with the directories to it. */
-static const char *place(const char *path)
-{
-	static char full[PATH_MAX];
-
-	snprintf(full, sizeof(full), "%s/%s", root, path);
-	for (char *slash = full + sizeof(root); (slash = strchr(slash, '/')); slash++) {
-		*slash = '\0';
-		mkdir(full, 0700);
-		*slash = '/';
-	}
-	return full;
-}
 
 static void set_up(void)
 {
@@ -186,7 +174,7 @@ static int scan_serials(const struct sysfs *s, const char *only, struct out *ret
 {
 	char addresses[] = DISK " " GPU;
 
-	return serials_scan(s, only ? strcpy(addresses, only) : addresses, ret);
+	return tell_each(s, only ? strcpy(addresses, only) : addresses, serial_tell, ret);
 }
 
 /* Those of the function as they are. */

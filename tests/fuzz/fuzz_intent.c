@@ -71,7 +71,7 @@ static void try_text(const struct out *given)
 	if (!read_text(&once, &again))
 		abort();
 	intent_format(&again, &twice);
-	if (strcmp(once.data, twice.data) || intent_check(&once, NULL))
+	if (strcmp(once.data, twice.data))
 		abort();
 	for (size_t i = 0; i < rs.n; i++)
 		if (rs.v[i]->aside && !rs.v[i]->reason[0])
@@ -121,7 +121,7 @@ static void fill_record(struct bytes *b, struct record *r, size_t i)
 	w->num_vfs = w->vfs_wanted ? (int32_t)number(b) << 8 : 0;
 	w->single = number(b) & 1;
 	r->group = number(b);
-	r->pending = number(b) & 1;
+	r->boot[0] = number(b) & 1 ? 'x' : '\0';
 	fill_text(b, r->boot, sizeof(r->boot));
 	w->former_known = number(b) & 1;
 	if (w->former_known) {
@@ -144,8 +144,8 @@ static void expect_same(const struct record *a, const struct record *b)
 		if (!persist_same(persists[k], &a->intent, &b->intent))
 			abort();
 	if (b->aside || !identity_eq(&a->id, &b->id) || strcmp(a->at, b->at) ||
-	    strcmp(a->driver, b->driver) || a->group != b->group || a->pending != b->pending ||
-	    strcmp(a->boot, b->boot) || a->intent.former_known != b->intent.former_known ||
+	    strcmp(a->driver, b->driver) || a->group != b->group || strcmp(a->boot, b->boot) ||
+	    a->intent.former_known != b->intent.former_known ||
 	    strcmp(a->intent.former, b->intent.former))
 		abort();
 }
@@ -163,7 +163,7 @@ static void try_records(struct bytes b)
 		records_add(&rs, r);
 	}
 	intent_format(&rs, &text);
-	if (intent_check(&text, NULL) || !read_text(&text, &again))
+	if (!read_text(&text, &again))
 		abort();
 	for (size_t i = 0; i < rs.n; i++)
 		if (!record_is_empty(rs.v[i]))

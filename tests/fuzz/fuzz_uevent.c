@@ -25,6 +25,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			if (strlen(fields[i]) >= UEVENT_MAX)
 				abort();
 		uevent_function(&ev, &key);
+		uevent_usb(&ev, &key);
 	}
 	free(buf);
 	return 0;

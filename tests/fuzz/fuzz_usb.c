@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "backend/usb/usb.h"
+#include "pcidevfs/util.h"
 
 static void look_up(const char *text, size_t len)
 {
@@ -23,6 +24,11 @@ static void look_up(const char *text, size_t len)
 	close(fd);
 	if (strcmp(names.resource, "kubevirt.io/usb-0951-1666") ||
 	    strncmp(names.description, "Mass Storage: ", 14))
+		abort();
+	/* the same bytes as the device's own words */
+	snprintf(f.product, sizeof(f.product), "%.*s", (int)len, text);
+	str_clean(f.product);
+	if (usb_names("", &f, &names) || strncmp(names.description, "Mass Storage: ", 14))
 		abort();
 	for (const char *c = names.description; *c; c++)
 		if ((unsigned char)*c < ' ')

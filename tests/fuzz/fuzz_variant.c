@@ -12,6 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct facts f = { .vendor = 0x15b3, .device = 0x101e, .class_code = 0x020000 };
+	struct key behind;
 	char *text = malloc(size + 1), driver[DRIVER_NAME], path[sizeof(f.path)];
 
 	if (!text)
@@ -23,6 +24,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	pci_path(text, path, sizeof(path));
 	if (strlen(path) >= sizeof(path))
+		abort();
+	pci_behind(text, &behind);
+	if (behind.bus && (behind.bus != BUS_PCI || !key_make(BUS_PCI, behind.name, &behind)))
 		abort();
 	free(text);
 	return 0;

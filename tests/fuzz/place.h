@@ -4,8 +4,11 @@
 #define PCIDEVFS_FUZZ_PLACE_H
 
 #include <ftw.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 
 static char root[] = "/tmp/pcidevfs-fuzz.XXXXXX";
 
@@ -15,6 +18,20 @@ static int remove_one(const char *path, const struct stat *st, int type, struct 
 	(void)type;
 	(void)ftw;
 	return remove(path);
+}
+
+/* Below the root, with the directories to it. */
+static inline const char *place(const char *path)
+{
+	static char full[PATH_MAX];
+
+	snprintf(full, sizeof(full), "%s/%s", root, path);
+	for (char *slash = full + sizeof(root); (slash = strchr(slash, '/')); slash++) {
+		*slash = '\0';
+		mkdir(full, 0700);
+		*slash = '/';
+	}
+	return full;
 }
 
 static void clean(void)

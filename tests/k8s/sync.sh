@@ -23,17 +23,21 @@ create_node() { # the core one
 	END
 }
 
-start_cluster() { # the API server with our kinds, and a sync user of least rights: $D/config
+start_cluster() { # the API server with our kinds, and a sync user of least rights: $config
 	start_ground
 	kubectl apply -f deploy/kubernetes/crds.yaml -f deploy/kubernetes/rbac.yaml >"$D/applied" 2>&1 || fail "$(cat "$D/applied")"
 	kubectl wait --for condition=Established --timeout 30s crd --all >/dev/null || fail "the CRDs are not established"
 	create_node
-	kubectl config view --raw -o json | jq --arg token "$(kubectl -n pcidevfs create token pcidevfs-sync)" \
-		'.users[0].user = {token: $token}' >"$D/config"
+	make_credential
+}
+
+make_credential() { # make_credential [OPTION...]: that of the host's unit
+	deploy/kubernetes/sync-credential "$@" $N "$D/credential" >"$D/said" 2>&1 || fail "$(cat "$D/said")"
+	config=$D/credential/kubeconfig
 }
 
 start_sync() { # start_sync [OPTION...]
-	"$bin/pcidevfs-sync" --tree "$T" --kubeconfig "$D/config" --node $N "$@" 2>>"$D/sync.err" &
+	"$bin/pcidevfs-sync" --tree "$T" --kubeconfig "$config" --node $N "$@" 2>>"$D/sync.err" &
 	sync_pid=$!
 }
 

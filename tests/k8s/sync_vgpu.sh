@@ -66,7 +66,7 @@ vgpu 4 true "$type"
 wait_for 10 reads False vgpudevice "${names[4]}" '.status.conditions[0].status'
 sentence=$(field vgpudevice "${names[4]}" '.status.conditions[0].message')
 [ "${vfs[4]}/$(cat "$V/${vfs[4]}/last_error")" = "$sentence" ] || fail "condition \"$sentence\", the tree: $(cat "$V/${vfs[4]}/last_error")"
-has "$V/${vfs[4]}/last_error" '4 vGPUs use 16384 MiB'
+has "$V/${vfs[4]}/last_error" '4 vGPUs use 16384 of 16384 MiB'
 vgpu 4 false
 wait_for 10 reads '' vgpudevice "${names[4]}" '.status.conditions[0].status'
 

@@ -80,7 +80,8 @@ has_it() { # has_it PID
 	kept 1-1 alice
 }
 # shellcheck disable=SC2046 # arguments
-qemu-system-x86_64 -machine q35 -nodefaults -display none -S -device qemu-xhci $(cat $U/1-1/qemu) >$D/qemu 2>&1 &
+# By its port QEMU opens a device once the guest runs.
+qemu-system-x86_64 -machine q35 -nodefaults -display none -device qemu-xhci $(cat $U/1-1/qemu) >$D/qemu 2>&1 &
 has_it $!
 /usr/bin/python3 -c 'import fcntl, struct, sys, time
 node = open(sys.argv[1], "r+b", buffering=0)

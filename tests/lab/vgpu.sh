@@ -17,7 +17,7 @@ is "$V/$vf0/kind" vgpu
 is "$V/$vf0/state" free
 is "$V/$vf0/profile" none
 grep -qx "name=\"NVIDIA LAB-4Q\" id=$id available=1$max framebuffer_mib=4096" "$V/$vf0/profiles" || fail "profiles"
-refused EOPNOTSUPP "$V/$vf0/claim" alice "is no vGPU yet"
+refused EOPNOTSUPP "$V/$vf0/claim" alice "is not a vGPU yet"
 refused EINVAL "$V/$vf0/profile" "NVIDIA LAB-3Q" "possible now: NVIDIA LAB-1B"
 for vf in $vf0 $vf1 $vf2 $vf3; do
 	set_to "$V/$vf/profile" "NVIDIA LAB-4Q"
@@ -30,10 +30,10 @@ for vf in $vf0 $vf1 $vf2 $vf3; do
 	is "$V/$vf/mdev_uuid" "$(uuid_of "$vf")"
 	[ "$(driver_of "$vf")" = nvidia ] || fail "$vf lost its driver"
 done
-refused ENOSPC "$V/$vf4/profile" "NVIDIA LAB-4Q" "4 vGPUs use 16384 MiB of the card; possible now: none"
+refused ENOSPC "$V/$vf4/profile" "NVIDIA LAB-4Q" "4 vGPUs use 16384 of 16384 MiB; possible now: none"
 is "$T/resources/nvidia.com/NVIDIA_LAB-4Q/capacity" 4
+set_to "$V/$vf0/claim" bob
 set_to "$V/$vf0/claim" alice
-refused EBUSY "$V/$vf0/claim" bob "is claimed by alice"
 refused EINVAL "$V/$vf0/claim" none "write none to its profile"
 taken_as "$vf0"
 # A VMM has it.
@@ -43,6 +43,7 @@ group=$(sed -n 's,^/dev/vfio/\([0-9]*\)$,\1,p' "$V/$vf0/nodes")
 vmm=$!
 wait_for 10 grep -q held "$D/said"
 wait_for 10 grep -q "pid=$vmm" "$V/$vf0/holders"
+refused EBUSY "$V/$vf0/claim" bob "held by"
 refused EBUSY "$V/$vf0/profile" none "held by"
 refused EBUSY "$V/$vf0/profile" "NVIDIA LAB-8Q" "held by"
 refused EBUSY "$V/$gpu/enabled" 0 "held by"

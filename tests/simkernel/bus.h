@@ -22,7 +22,8 @@ struct driver_kind {
 	bool attaches;	/* is probed for the functions it was recorded with, too */
 	int (*probe)(struct sim *s, struct dev *d);
 	int (*remove)(struct sim *s, struct dev *d);
-	/* These may be NULL. May the number of VFs become n? */
+	/* These may be NULL. May the number of VFs become n? Positive: success is told, and no VF
+	 * is made. */
 	int (*sriov_may)(struct sim *s, struct dev *d, unsigned int n);
 	void (*bound)(struct sim *s, struct dev *d); /* before its event */
 };

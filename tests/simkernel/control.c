@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Commands to a running simulation. One message each way: the words, each ended by a NUL; then the
  * exit status as a digit, and the answer's text. */
+#include "device.h"
 #include "effects.h"
 #include "func.h"
+#include "rtnetlink.h"
 #include "serve.h"
 #include "sim.h"
 #include "vfio.h"
@@ -171,6 +173,26 @@ static int run_set(struct sim *s, int argc, char **argv)
 	return node_set(n, text, strlen(text));
 }
 
+/* The kernel leaves the directory it was in, which is empty then. */
+static int run_netns(struct sim *s, int argc, char **argv)
+{
+	const char *subsystem;
+	const struct record *r;
+	char path[TREE_PATH_MAX];
+	long away;
+
+	(void)argc;
+	snprintf(path, sizeof(path), "/%s", argv[0]);
+	r = machine_find(s->machine, path);
+	subsystem = r ? record_text(r, 'E', "SUBSYSTEM") : NULL;
+	if (!subsystem || strcmp(subsystem, "net"))
+		return -ENODEV;
+	if (!number(argv[1], &away) || (away != 0 && away != 1))
+		return -EINVAL;
+	(away ? device_remove : device_add)(s, r);
+	return 0;
+}
+
 static int run_mute(struct sim *s, int argc, char **argv)
 {
 	long on;
@@ -246,6 +268,17 @@ static int run_open(struct sim *s, int argc, char **argv)
 	return number(argv[1], &on) && (on == 0 || on == 1) ? card_open(s, argv[0], on) : -EINVAL;
 }
 
+static int tell_vf(struct sim *s, char **argv, char *ret, size_t size)
+{
+	return vf_config_tell(s, argv[0], ret, size);
+}
+
+static int run_vfset(struct sim *s, int argc, char **argv)
+{
+	(void)argc;
+	return vf_config_set(s, argv[0], argv[1], argv[2]);
+}
+
 static int run_quit(struct sim *s, int argc, char **argv)
 {
 	(void)s, (void)argc, (void)argv;
@@ -272,6 +305,8 @@ static const struct command commands[] = {
 	{ "viable", "GROUP", 1, 1, "would he get a device of it?", run_viable },
 	{ "release", "GROUP", 1, 1, "and lets it go", run_release },
 	{ "set", "PATH VALUE", 2, 2, "an attribute changes, without an event", run_set },
+	{ "netns", "PATH 0|1", 2, 2, "an interface comes back from another namespace, or goes",
+	  run_netns },
 	{ "mute", "ADDRESS 0|1", 2, 2, "config space of a function reads ff only, or as it was",
 	  run_mute },
 	{ "uevent", "ACTION PATH [KEY=VALUE]...", 2, WORDS_MAX - 1, "an event is sent",
@@ -282,6 +317,9 @@ static const struct command commands[] = {
 	{ "gpu", "OPTION...", 1, WORDS_MAX - 1, "options of the GPUs change, see below", run_gpu },
 	{ "open", "ADDRESS 0|1", 2, 2, "somebody opens the node of such a GPU, or closes it",
 	  run_open },
+	{ "vf", "ADDRESS", 1, 1, "what the driver of its PF holds for a NIC's VF", .tell = tell_vf },
+	{ "vfset", "ADDRESS NAME VALUE", 3, 3, "somebody sets that by hand: mac, vlan, trust, spoofchk",
+	  run_vfset },
 	{ "quit", "", 0, 0, "the simulation ends", run_quit },
 };
 

@@ -9,6 +9,7 @@
 #include "bus.h"
 #include "dev.h"
 #include "reaction.h"
+#include "rtnetlink.h"
 
 #define ADDR_LEN 16
 
@@ -27,6 +28,7 @@ struct func {
 	unsigned int total_vfs, num_vfs, vf_offset, vf_stride;
 	uint16_t vf_device;
 	bool autoprobe;
+	struct vf_config config; /* of a VF of a NIC: what the driver of its PF holds */
 
 	struct card *card; /* vgpu.h; of a PF that nvidia has or had */
 	struct vgpu *vgpu; /* likewise of a VF */
@@ -49,6 +51,8 @@ bool func_parse(const char *addr, uint32_t *domain, uint32_t *rid);
 struct func *func_new(struct sim *s, const struct record *r);
 int func_appear(struct sim *s, struct func *f);
 void func_vanish(struct sim *s, struct func *f);
+/* Those on the buses behind it. */
+void func_vanish_below(struct sim *s, struct func *f);
 void pci_build(struct sim *s);
 
 /* files.c */
@@ -70,6 +74,10 @@ int pci_host_probe(struct sim *s, struct dev *d);
 int pci_host_remove(struct sim *s, struct dev *d);
 /* Binds the driver that the function had when it was recorded. */
 int pci_attach_recorded(struct sim *s, struct func *f);
+
+/* vmd.c */
+int vmd_probe(struct sim *s, struct dev *d);
+int vmd_remove(struct sim *s, struct dev *d);
 
 /* sriov.c */
 extern const struct reaction sriov_rows[];

@@ -35,7 +35,7 @@ static bool has_number(const struct group *g, const void *arg)
 	return g->number == *(const int *)arg;
 }
 
-struct group *group_find(struct sim *s, int number)
+struct group *iommu_group_find(struct sim *s, int number)
 {
 	return group_each(s, has_number, &number);
 }

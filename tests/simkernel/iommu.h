@@ -25,7 +25,7 @@ struct group {
 
 void group_join(struct sim *s, struct dev *d, int number);
 void group_leave(struct sim *s, struct dev *d);
-struct group *group_find(struct sim *s, int number);
+struct group *iommu_group_find(struct sim *s, int number);
 /* Calls see(g) for each until it returns true; returns that group or NULL. */
 struct group *group_each(struct sim *s, bool (*see)(const struct group *g, const void *arg),
 			 const void *arg);

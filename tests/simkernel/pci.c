@@ -131,7 +131,7 @@ int func_appear(struct sim *s, struct func *f)
 	return 0;
 }
 
-static void vanish_below(struct sim *s, struct func *f)
+void func_vanish_below(struct sim *s, struct func *f)
 {
 	size_t n = strlen(f->dev.rec->path);
 
@@ -143,7 +143,7 @@ static void vanish_below(struct sim *s, struct func *f)
 
 void func_vanish(struct sim *s, struct func *f)
 {
-	vanish_below(s, f);
+	func_vanish_below(s, f);
 	if (dev_lock(s, &f->dev))
 		return;
 	driver_release(s, &f->dev);

@@ -55,11 +55,33 @@ int pci_host_remove(struct sim *s, struct dev *d)
 	return 0;
 }
 
+/* Is a network interface of d up, as its flags say? */
+static bool is_up(struct sim *s, const struct dev *d)
+{
+	struct node *net = tree_find(s->tree, d->dir, "net");
+	char flags[16];
+
+	for (struct node *n = net ? net->dir.first : NULL; n; n = n->next) {
+		const struct node *f = tree_find(s->tree, n, "flags");
+
+		snprintf(flags, sizeof(flags), "%.*s", f ? (int)f->file.len : 0,
+			 f ? f->file.data : "");
+		if (strtoul(flags, NULL, 16) & 1)
+			return true;
+	}
+	return false;
+}
+
+static int bnxt_sriov_may(struct sim *s, struct dev *d, unsigned int n)
+{
+	return n && !is_up(s, d);
+}
+
 const struct driver_kind pci_drivers[] = {
 	{ .name = "vfio-pci",
 	  .own_dma = true,
 	  .builtin = true,
-	  .probe = vfio_probe,
+	  .probe = vfio_pci_probe,
 	  .remove = vfio_unregister },
 	{ .name = "pci-stub",
 	  .own_dma = true,
@@ -83,7 +105,13 @@ const struct driver_kind pci_drivers[] = {
 	{ .name = "i40e", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
 	{ .name = "ice", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
 	{ .name = "mlx5_core", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
-	{ .name = "bnxt_en", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
+	{ .name = "i915", .sriov = true, .probe = pci_host_probe, .remove = pci_host_remove },
+	{ .name = "bnxt_en",
+	  .sriov = true,
+	  .sriov_may = bnxt_sriov_may,
+	  .probe = pci_host_probe,
+	  .remove = pci_host_remove },
+	{ .name = "vmd", .probe = vmd_probe, .remove = vmd_remove },
 	{ .name = "", .probe = pci_host_probe, .remove = pci_host_remove },
 };
 
@@ -98,7 +126,7 @@ int pci_attach_recorded(struct sim *s, struct func *f)
 	if (!drv)
 		return 0;
 	/* vfio-pci may have had it without an IOMMU, which is not simulated. */
-	if (drv->kind->probe == vfio_probe)
+	if (drv->kind->probe == vfio_pci_probe)
 		return driver_probe(s, drv, &f->dev);
 	f->dev.rec_drv = drv;
 	if (drv->kind->attaches)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "effects.h"
 #include "ops.h"
+#include "rtnetlink.h"
 #include "serve.h"
 #include "sim.h"
 
@@ -27,12 +28,13 @@ static int drain(struct fuse_session *se, struct fuse_buf *buf)
 	}
 }
 
-static int loop(struct sim *s, struct fuse_session *se, int signals, int listener)
+static int loop(struct sim *s, struct fuse_session *se, int signals, int listener, int network)
 {
 	struct pollfd fds[] = {
 		{ .fd = fuse_session_fd(se), .events = POLLIN },
 		{ .fd = signals, .events = POLLIN },
 		{ .fd = listener, .events = POLLIN },
+		{ .fd = network, .events = POLLIN },
 	};
 	struct fuse_buf buf = { 0 };
 	int r = 0;
@@ -40,7 +42,7 @@ static int loop(struct sim *s, struct fuse_session *se, int signals, int listene
 	/* A request may be withdrawn between poll and read. */
 	fcntl(fds[0].fd, F_SETFL, fcntl(fds[0].fd, F_GETFL) | O_NONBLOCK);
 	while (!r && !fuse_session_exited(se)) {
-		if (poll(fds, 3, -1) < 0 && errno != EINTR)
+		if (poll(fds, 4, -1) < 0 && errno != EINTR)
 			r = -errno;
 		if (fds[0].revents)
 			r = drain(se, &buf);
@@ -48,6 +50,8 @@ static int loop(struct sim *s, struct fuse_session *se, int signals, int listene
 			break;
 		if (fds[2].revents)
 			control_accept(s, listener);
+		if (fds[3].revents)
+			rtnetlink_accept(s, network);
 	}
 	free(buf.mem);
 	if (r)
@@ -82,22 +86,25 @@ static int signal_fd(void)
 static int run(struct sim *s, const char *dir, struct fuse_session *se, int signals)
 {
 	char sys[4096];
-	int r, listener;
+	int r, listener, network;
 
 	snprintf(sys, sizeof(sys), "%s/sys", dir);
 	if (fuse_session_mount(se, sys))
 		return -EIO;
 	effects_session(s, se);
 	listener = control_listen(s->base);
-	if (listener >= 0) {
+	network = listener < 0 ? listener : rtnetlink_listen(s->base);
+	if (network >= 0) {
 		puts("ready");
 		fflush(stdout);
 	}
-	r = listener < 0 ? listener : loop(s, se, signals, listener);
+	r = network < 0 ? network : loop(s, se, signals, listener, network);
 	pthread_mutex_lock(&s->lock);
 	s->ending = true;
 	pthread_cond_broadcast(&s->changed);
 	pthread_mutex_unlock(&s->lock);
+	if (network >= 0)
+		close(network);
 	if (listener >= 0)
 		close(listener);
 	return r;

@@ -42,6 +42,7 @@ struct sim {
 	struct group **group_sets, *empty_groups;
 	int group_hint; /* no lower number is free */
 	struct effects *effects;
+	struct peer *peers; /* of rtnetlink.c */
 	struct fault *faults;
 	struct nth nth;
 	int next_set;

@@ -126,6 +126,7 @@ static int vf_add(struct sim *s, struct func *vf)
 	if (r)
 		return r;
 	vf->dev.added = true;
+	vf_config_init(&vf->config);
 	r = dev_lock(s, &vf->dev);
 	if (r)
 		return r;
@@ -193,7 +194,7 @@ static int change_number(struct sim *s, struct func *f, unsigned int n)
 	if (!r)
 		r = rescan_lock(s);
 	if (r)
-		return r;
+		return r < 0 ? r : 0;
 	r = n ? sriov_enable(s, f, n) : sriov_disable(s, f);
 	rescan_unlock(s);
 	return r;

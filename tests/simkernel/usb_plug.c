@@ -151,6 +151,8 @@ static void go(struct sim *s, struct dev *d);
 
 int usb_configure(struct sim *s, struct dev *d)
 {
+	if (!usb_of(d)->authorized)
+		return 0;
 	tell_wakeup(s, d);
 	for (struct dev *o = s->usb.devs; o; o = o->next)
 		if (is_part(o, d, true))
@@ -311,7 +313,7 @@ static void come(struct sim *s, struct dev *d)
 	if (!interface) {
 		sim_rows(s, d->dir, rows, d);
 		give_number(s, usb_of(d));
-		usb_of(d)->authorized = true;
+		usb_of(d)->authorized = *usb_text(d, 'A', "authorized") != '0';
 		drv = driver_get(s, &s->usb, "usb");
 	}
 	if (s->quiet) {

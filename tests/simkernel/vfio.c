@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /*
- * vfio-pci: the functions it takes; and, for any driver, the devices for a VMM and the wait until the
- * VMM closes them. A simulated VMM is a directory in proc/ with descriptors that lead to the group's
- * node in dev/, which is recognized by its inode. It holds all VFIO devices that the group had when
- * it came.
+ * vfio-pci: the functions it takes; and, for any driver, the devices for a VMM and the wait until
+ * the VMM closes them. A simulated VMM is a directory in proc/ with descriptors that lead to the
+ * group's node in dev/, which is recognized by its inode. It holds all VFIO devices that the group
+ * had when it came.
  */
 #include "device.h"
 #include "facts.h"
@@ -155,7 +155,7 @@ int vfio_register(struct sim *s, struct dev *d)
 	return 0;
 }
 
-int vfio_probe(struct sim *s, struct dev *d)
+int vfio_pci_probe(struct sim *s, struct dev *d)
 {
 	struct func *f = func_of(d);
 	int r;
@@ -217,7 +217,7 @@ static int add_process(struct sim *s, pid_t pid, const char *comm)
 
 int vfio_viable(struct sim *s, int group)
 {
-	const struct group *g = group_find(s, group);
+	const struct group *g = iommu_group_find(s, group);
 
 	if (!g || !g->vfio)
 		return -ENODEV;
@@ -239,7 +239,7 @@ static void tell_drivers(struct sim *s, const struct group *g)
 
 int vfio_hold(struct sim *s, int group, pid_t pid, const char *comm)
 {
-	struct group *g = group_find(s, group);
+	struct group *g = iommu_group_find(s, group);
 	char path[64], target[64];
 	int r;
 
@@ -271,7 +271,7 @@ static bool same_holder(const struct group *g, const void *arg)
 
 int vfio_release(struct sim *s, int group)
 {
-	struct group *g = group_find(s, group);
+	struct group *g = iommu_group_find(s, group);
 	char path[64];
 
 	if (!g || !g->holder)

@@ -10,7 +10,7 @@ struct dev;
 struct sim;
 
 /* vfio-pci's, whose remove is vfio_unregister(). */
-int vfio_probe(struct sim *s, struct dev *d);
+int vfio_pci_probe(struct sim *s, struct dev *d);
 /* Makes it a VFIO device, by any driver. It must be in a group. */
 int vfio_register(struct sim *s, struct dev *d);
 /* Waits while a VMM has it. */

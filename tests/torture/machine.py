@@ -237,7 +237,8 @@ class Machine:
     def intents(self):
         """A list of (identity, values)."""
         text = read(self.tree + "/intents")
-        return [pairs(line) for line in text.splitlines() if line] if text[:1] != "!" else []
+        lines = [pairs(line)[1] for line in text.splitlines() if line] if text[:1] != "!" else []
+        return [(values["identity"], values) for values in lines]
 
     def stored(self):
         """The same of the state file: what holds after a reboot."""

@@ -18,12 +18,17 @@ void host_open(struct sysfs *s);
 
 /* critical_scan() on this host. */
 int host_critical(const char *only, struct out *o);
+/* Likewise, with the lines of the causes. */
+int host_critical_causes(const char *only, struct out *o);
 void host_expect_critical(const char *only, const char *mounts, const char *lines, const char *file,
 			  int line);
+void host_expect_causes(const char *mounts, const char *lines, const char *file, int line);
 
 /* Expects these lines with this mount table; for all functions, or only these. */
 #define EXPECT_CRITICAL(mounts, lines) host_expect_critical(NULL, mounts, lines, __FILE__, __LINE__)
 #define EXPECT_ONLY(only, mounts, lines)                                                           \
 	host_expect_critical(only, mounts, lines, __FILE__, __LINE__)
+/* Expects all lines of all functions, also those of the causes. */
+#define EXPECT_CAUSES(mounts, lines) host_expect_causes(mounts, lines, __FILE__, __LINE__)
 
 #endif

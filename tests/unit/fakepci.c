@@ -108,7 +108,10 @@ struct world_fake fake_open_by(int spawner)
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(w.arena != MAP_FAILED);
 	if (model_new(w.arena, model_arena_size(), &w.model, &found, &err) ||
-	    backend_open(&roots, w.model, &w.backend, &err) || backend_scan(w.backend, &err))
+	    backend_open(&roots, &w.backend, &err))
+		FAIL("%s", err.text);
+	backend_use(w.backend, w.model);
+	if (backend_scan(w.backend, &err))
 		FAIL("%s", err.text);
 	return w;
 }

@@ -2,6 +2,8 @@
 #include "facts.h"
 #include "fakerequest.h"
 
+#include "backend/ops.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,6 +100,7 @@ static int prepare(struct model *m, const struct request *w, struct err *err)
 	if (w->value[0] && !dev->intent.former_known) {
 		dev->intent.former_known = true;
 		former_set(dev->intent.former, "driver", dev->facts.driver);
+		former_set(dev->intent.former, FORMER_SERIAL, dev->facts.host_serial);
 	}
 	return 0;
 }
@@ -193,7 +196,7 @@ static const struct method profile = { .file = "profile",
 				       .foresee = profile_foresee,
 				       .expand = profile_expand,
 				       .settle = profile_settle };
-static const struct method *const methods[] = { &vfs, &claim, &profile, NULL };
+static const struct method *methods[] = { &vfs, &claim, &profile, NULL, NULL, NULL };
 
 static int observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
 {
@@ -223,6 +226,8 @@ void request_begin(bool keep_model)
 	char dir[256];
 	bool found;
 
+	for (size_t i = 0; offer_ops.methods[i]; i++)
+		methods[3 + i] = offer_ops.methods[i]; /* pooled, resource_name */
 	snprintf(dir, sizeof(dir), "%s/state", test_dir());
 	if (!keep_model)
 		t.arena = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
@@ -230,7 +235,8 @@ void request_begin(bool keep_model)
 	CHECK_EQ(model_new(t.arena, model_arena_size(), &t.m, &found, NULL), 0);
 	CHECK_EQ(found, keep_model);
 	t.goes_on = found;
-	CHECK_EQ(intents_open(dir, "this-boot", t.m, &t.in, NULL), 0);
+	CHECK_EQ(intents_new(dir, &t.in, NULL), 0);
+	intents_open(t.in, &(struct intents_conf){ .boot_id = "this-boot" }, t.m);
 	conf.model = t.m;
 	conf.keeper = (struct keeper){ t.in, intents_keep };
 	CHECK_EQ(engine_new(&conf, &t.e, NULL), 0);

@@ -40,7 +40,11 @@ static int level_run(void *backend, struct step *s, unsigned int deadline_ms, st
 	pthread_mutex_unlock(&kernel.gate);
 	snprintf(s->former, sizeof(s->former), "%d", kernel.level[i]);
 	s->recorded = true;
+	for (int ms = 0; kernel.last_first && kernel.ended < DEVICES - 1 - i && ms < 5000; ms++)
+		usleep(1000);
 	if (kernel.fail_at == i || kernel.fail_at == EVERYWHERE) {
+		usleep(kernel.last_first ? 20000 : 0); /* until it was noted */
+		kernel.ended++;
 		s->late = kernel.fail_code == ETIMEDOUT ? shared : NULL;
 		return fail(err, kernel.fail_code, "level of %s: the kernel says no", s->dev.name);
 	}
@@ -200,11 +204,11 @@ static const struct method pulse_method = {
 static const struct method *const methods[] = { &level_method, &top_method, &lane_method,
 					      &pulse_method, NULL };
 
-static int disk_keep(void *ctx, const struct request *requests, size_t n, bool pending,
+static int disk_keep(void *ctx, const struct request *requests, size_t n, bool begins,
 		     struct err *err)
 {
-	void (*hook)(struct model * m) = pending ? NULL : atomic_exchange(&in_keep, NULL);
-	bool fails = pending ? disk.fail_pending : disk.fail_kept;
+	void (*hook)(struct model * m) = begins ? NULL : atomic_exchange(&in_keep, NULL);
+	bool fails = begins ? disk.fail_begun : disk.fail_kept;
 
 	(void)requests;
 	(void)n;
@@ -212,7 +216,7 @@ static int disk_keep(void *ctx, const struct request *requests, size_t n, bool p
 		hook(ctx);
 	if (fails)
 		return fail(err, ENOSPC, "the disk is full");
-	pending ? disk.pending++ : disk.kept++;
+	begins ? disk.begun++ : disk.kept++;
 	return 0;
 }
 
@@ -312,7 +316,6 @@ void bench_start(struct bench *b)
 {
 	struct engine_conf conf = { .deadline_factor = 1, .threads = 4 };
 	struct key first = dev_key(0);
-	bool found;
 
 	if (!b->arena)
 		b->arena = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
@@ -322,7 +325,7 @@ void bench_start(struct bench *b)
 		b->journal = mmap(NULL, JOURNAL_SIZE, PROT_READ | PROT_WRITE,
 				  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(b->journal != MAP_FAILED);
-	CHECK_EQ(model_new(b->arena, model_arena_size(), &b->m, &found, NULL), 0);
+	CHECK_EQ(model_new(b->arena, model_arena_size(), &b->m, &b->found, NULL), 0);
 	pthread_create(&b->dispatcher, NULL, dispatch_all, b->m);
 	conf.model = b->m;
 	conf.world = (struct world){ .backend = b->m,
@@ -333,10 +336,16 @@ void bench_start(struct bench *b)
 				     .late = world_late };
 	conf.keeper = (struct keeper){ b->m, disk_keep };
 	conf.verdict = tell;
-	conf.journal = b->journal;
-	conf.journal_size = JOURNAL_SIZE;
+	conf.journal = (struct journal_conf){ .at = b->journal, .size = JOURNAL_SIZE };
 	CHECK_EQ(engine_new(&conf, &b->e, NULL), 0);
 	world_observe(b->m, &first, 1, false, NULL);
+}
+
+void bench_recover(struct bench *b, bool asked_again)
+{
+	engine_recover(b->e, &(struct former){ .asked_again = asked_again,
+					       .model_found = b->found,
+					       .connection = b->connection });
 }
 
 void bench_stop(struct bench *b)
@@ -365,8 +374,9 @@ void world_reset(void)
 	kernel.late_waits = false;
 	kernel.fail_code = EIO;
 	kernel.wrong_result = false;
-	kernel.started = kernel.pulses = kernel.told = kernel.guarded = 0;
-	disk.pending = disk.kept = disk.fail_pending = disk.fail_kept = 0;
+	kernel.last_first = false;
+	kernel.ended = kernel.started = kernel.pulses = kernel.told = kernel.guarded = 0;
+	disk.begun = disk.kept = disk.fail_begun = disk.fail_kept = 0;
 	pthread_mutex_init(&kernel.gate, NULL);
 }
 

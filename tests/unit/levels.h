@@ -19,11 +19,13 @@ struct shared_world {
 	_Atomic int level[DEVICES];
 	_Atomic int fail_at; /* device whose step fails; -1: none; EVERYWHERE */
 	_Atomic int fail_code;
+	_Atomic bool last_first; /* steps at the gate go on only after those of later devices */
 	_Atomic int undo_fails_at;
 	_Atomic int undo_late_at; /* once */
 	_Atomic bool late_waits;  /* a late step does not end */
 	_Atomic bool wrong_result;
 	_Atomic int gone; /* removed device, through which no group is found; -1: none */
+	_Atomic int ended; /* failed steps */
 	_Atomic int started, pulses, guarded; /* guarded: how often the guards were asked */
 	/* number of verdicts; with die_told the first one kills its process */
 	_Atomic int told;
@@ -39,7 +41,7 @@ extern bool die_after;
 extern bool die_told;
 
 struct disk {
-	_Atomic int pending, kept, fail_pending, fail_kept;
+	_Atomic int begun, kept, fail_begun, fail_kept;
 };
 extern struct disk disk;
 
@@ -50,6 +52,8 @@ extern void (*before_look)(struct model *m);
 extern void (*_Atomic in_keep)(struct model *m);
 
 struct bench {
+	bool found;	     /* the model of a former process */
+	uint64_t connection; /* to the kernel */
 	struct model *m;
 	struct engine *e;
 	pthread_t dispatcher;
@@ -65,6 +69,7 @@ struct verdict {
 void world_reset(void);
 /* Starts a daemon on the bench's memory, which stays after bench_stop(). */
 void bench_start(struct bench *b);
+void bench_recover(struct bench *b, bool asked_again);
 void bench_stop(struct bench *b);
 struct key dev_key(int i);
 struct device look(struct bench *b, int dev);

@@ -56,9 +56,13 @@ DEFINE_TEST(called_as_each_subsystem_has_it)
 		{ "drm/card0/card0-VGA-1/status", "", "", "card0" },
 		{ "drm/renderD128/dev", "", "", "" },
 		{ "1-1.4.2:1.0/net/usb0/address", "usb0", "", "" },
+		/* on the ports of a USB controller, and behind as many hubs as there can be */
+		{ "usb1/1-1/1-1:1.0/net/usb0/address", "usb0", "", "" },
+		{ "usb1/1-1/1-1.1/1-1.1.1/1-1.1.1.1/1-1.1.1.1.1/1-1.1.1.1.1.1/1-1.1.1.1.1.1:1.0/host6/"
+		  "target6:0:0/6:0:0:0/block/sdd/size",
+		  "", "sdd", "" },
 		/* a device of its own, an index of another class, and none of its disks */
 		{ "0000:3c:00.0/net/eth7/address", "", "", "" },
-		{ "usb1/1-1/1-1:1.0/net/usb0/address", "", "", "" },
 		{ "host6/scsi_host/host6/block/sdx/size", "", "", "" },
 		{ "nvme/nvme0/ng0n1/dev", "", "", "" },
 	};
@@ -118,9 +122,22 @@ DEFINE_TEST(called_within_bounds)
 	}
 	f = observe();
 	CHECK(!strncmp(f.disk, "sd", 2) && strstr(f.disk, " +"));
-	test_file(DIR "net/a\033[1m\nb\"c/address", "");
+	test_file(DIR "net/a\033[1m\nb\"\302\233/address", "");
 	test_file(DIR "net/a-name-of-which-no-kernel-has-heard-since-it-is-far-too-long/address",
 		  "");
 	f = observe();
-	CHECK_STR(f.netdev, "a?[1m?b\"c +1");
+	CHECK_STR(f.netdev, "a?[1m?b\"?? +1");
+}
+
+/* A directory without interfaces is left as long as they are in another namespace. */
+DEFINE_TEST(called_knows_that_its_interfaces_are_elsewhere)
+{
+	begin();
+	CHECK(!observe().net_elsewhere);
+	fake_attr(at, "net/enp2s0f1/address", "");
+	CHECK(!observe().net_elsewhere);
+	CHECK(!chdir(test_dir()));
+	CHECK(!unlink(DIR "net/enp2s0f1/address") && !rmdir(DIR "net/enp2s0f1"));
+	CHECK(observe().net_elsewhere);
+	CHECK_STR(observe().netdev, "");
 }

@@ -61,6 +61,37 @@ DEFINE_TEST(a_way_of_claiming_takes_devices_of_its_bus)
 	CHECK(!claim_way(ways, &dev));
 }
 
+/* Another driver has taken an interface meanwhile; a claim that is made again takes it from that
+ * one, and the release gives it to the one before the first claim. */
+DEFINE_TEST(a_claim_made_again_keeps_who_had_it_before_the_first)
+{
+	struct request request = { .file = "claim", .value = "alice" };
+	char former[DRIVER_NAME];
+	struct device dev = usb();
+	struct world_fake w;
+
+	fake_machine();
+	w = fake_open();
+	request.dev = dev.key;
+	STR_COPY(dev.facts.interfaces, "1.0 080650 usb-storage\n1.1 030101 -");
+	model_lock(w.model);
+	model_edit(w.model, &dev.key, true)->facts = dev.facts;
+	model_publish(w.model);
+	CHECK_EQ(usb_claim.prepare(w.model, &request, NULL), 0);
+	model_publish(w.model);
+	STR_COPY(model_edit(w.model, &dev.key, false)->facts.interfaces,
+		 "1.0 080650 uas\n1.1 030101 usbhid");
+	model_publish(w.model);
+	CHECK_EQ(usb_claim.prepare(w.model, &request, NULL), 0);
+	model_publish(w.model);
+	former_get(model_find(w.model, &dev.key)->intent.former, "i0", former, sizeof(former));
+	CHECK_STR(former, "usb-storage");
+	former_get(model_find(w.model, &dev.key)->intent.former, "i1", former, sizeof(former));
+	CHECK_STR(former, "usbhid");
+	model_unlock(w.model);
+	fake_close(&w);
+}
+
 /* Nobody asks for a driver: there is none. */
 DEFINE_TEST(a_claim_without_a_driver_is_one)
 {

@@ -101,6 +101,22 @@ static void even(struct device *dev)
 	STR_COPY(dev->facts.garbled, "");
 }
 
+static void of_firmware(struct device *dev)
+{
+	dev->facts.reserved = RESERVED_SOME;
+}
+
+static void odd_firmware(struct device *dev)
+{
+	dev->facts.reserved = RESERVED_ODD;
+}
+
+static void behind_another(struct device *dev)
+{
+	if (strcmp(dev->key.name, "0000:3b:00.0") != 0)
+		dev->facts.behind = fake_key("0000:3b:00.0");
+}
+
 static void with_vfs(struct device *dev)
 {
 	dev->facts.num_vfs = 2;
@@ -164,11 +180,24 @@ static void to_nic(struct device *dev)
 }
 
 /* Nothing is in the way of it. */
+static void elsewhere(struct device *dev)
+{
+	dev->facts.net_elsewhere = true;
+}
+
+static void here(struct device *dev)
+{
+	dev->facts.net_elsewhere = false;
+}
+
 static void anew(struct device *dev)
 {
 	not_needed(dev);
 	let_go(dev);
 	even(dev);
+	here(dev);
+	dev->facts.reserved = RESERVED_NONE;
+	dev->facts.behind = (struct key){ 0 };
 	fake_whole(dev);
 	without_vfs(dev);
 	ended(dev);
@@ -191,11 +220,16 @@ static const struct {
 	{ "needed", needed },
 	{ "not needed", not_needed },
 	{ "held", fake_by_qemu },
+	{ "interface elsewhere", elsewhere },
+	{ "interface here", here },
 	{ "let go", let_go },
 	{ "garbled", odd },
 	{ "not garbled", even },
 	{ "mdev", fake_split },
 	{ "no mdev", fake_whole },
+	{ "reserved memory", of_firmware },
+	{ "odd reserved memory", odd_firmware },
+	{ "behind another", behind_another },
 	{ "VFs", with_vfs },
 	{ "no VFs", without_vfs },
 	{ "busy", runs },

@@ -8,46 +8,12 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "fakehost.h"
+#include "fakedisk.h"
 #include "pcidevfs/critical.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
-#define HBA "pci0000:00/0000:00:01.0/0000:01:00.0"
-#define HBA2 "pci0000:00/0000:00:02.0/0000:02:00.0"
-#define SLOT "0000:01:00.0 "
-#define SLOT2 "0000:02:00.0 "
-
-static void put_disk(const char *where, const char *name, unsigned int minor)
-{
-	char dev[32], target[512];
-
-	host_class("block", where, name);
-	snprintf(dev, sizeof(dev), "8:%u\n", minor);
-	host_file(dev, "sys/devices/%s/%s/dev", where, name);
-	snprintf(target, sizeof(target), "../../devices/%s/%s", where, name);
-	host_link(target, "sys/dev/block/8:%u", minor);
-}
-
-static void put_partition(const char *where, const char *disk, const char *name, unsigned int minor)
-{
-	char dir[512];
-
-	snprintf(dir, sizeof(dir), "%s/%s", where, disk);
-	put_disk(dir, name, minor);
-	host_file("1\n", "sys/devices/%s/%s/partition", dir, name);
-}
-
-/* upper is made of lower; both must be there. */
-static void stack(const char *upper, const char *lower)
-{
-	host_link("../x", "sys/class/block/%s/slaves/%s", upper, lower);
-	host_link("../x", "sys/class/block/%s/holders/%s", lower, upper);
-}
-
-#define VIRTUAL "virtual/block"
-#define MOUNT(dev, point) "36 35 " dev " / " point " rw,relatime shared:1 - ext4 /dev/x rw\n"
 
 /* ---- disks */
 
@@ -370,6 +336,8 @@ DEFINE_TEST(critical_names_are_harmless)
 	put_disk(HBA "/block", "sda", 0);
 	EXPECT_CRITICAL(MOUNT("8:0", "/a\\012\\033b\\000c\\134"),
 			SLOT "disk sda is mounted on /a??b?c\\\n");
+	EXPECT_CRITICAL(MOUNT("8:0", "/\302\233\342\200\256\303"),
+			SLOT "disk sda is mounted on /??????\n");
 	EXPECT_CRITICAL(
 		MOUNT("8:0",
 		      "/0123456789012345678901234567890123456789012345678901234567890123456789"

@@ -135,3 +135,67 @@ DEFINE_TEST(critical_nic_cycle_ends)
 	host_file(ROUTES DEFAULT_ROUTE("a"), "proc/1/net/route");
 	EXPECT_CRITICAL("", "0000:03:00.0 NIC eno1 carries the default route through b and a\n");
 }
+
+DEFINE_TEST(critical_below_what_a_guest_has)
+{
+	put_nic(NIC1, "eno1");
+	put_nic(NIC2, "eno2");
+	put_nic("virtual", "macvtap0");
+	put_nic("virtual", "eno2.7");
+	put_nic("virtual", "ipvl0");
+	nic_stack("macvtap0", "eno1");
+	nic_stack("eno2.7", "eno2");
+	nic_stack("ipvl0", "eno2.7");
+	host_file("DEVTYPE=macvtap\nINTERFACE=macvtap0\n", "sys/class/net/macvtap0/uevent");
+	host_file("DEVTYPE=vlan\nINTERFACE=eno2.7\n", "sys/class/net/eno2.7/uevent");
+	host_file("INTERFACE=ipvl0\nXDEVTYPE=ipvlan\n", "sys/class/net/ipvl0/uevent");
+	EXPECT_CRITICAL("", "0000:03:00.0 NIC eno1 is below macvtap macvtap0\n");
+	host_file("INTERFACE=ipvl0\nDEVTYPE=ipvlan", "sys/class/net/ipvl0/uevent");
+	EXPECT_ONLY("0000:03:00.1", "",
+		    "0000:03:00.1 NIC eno2 is below ipvlan ipvl0 through eno2.7\n");
+	host_file("0x1002\n", "sys/class/net/macvtap0/flags");
+	EXPECT_ONLY("0000:03:00.0", "", "");
+}
+
+DEFINE_TEST(critical_pppoe)
+{
+	put_nic(NIC1, "eno1");
+	put_nic(NIC2, "eno2");
+	put_nic("virtual", "ppp0");
+	host_file(ROUTES DEFAULT_ROUTE("ppp0"), "proc/1/net/route");
+	host_file("Id       Address              Device\n", "proc/1/net/pppoe");
+	EXPECT_CRITICAL("", "");
+	host_file("Id       Address              Device\n"
+		  "01000000 00:11:22:33:44:55     eno2\nrubbish\n",
+		  "proc/1/net/pppoe");
+	EXPECT_CRITICAL("", "0000:03:00.1 NIC eno2 carries a PPPoE session\n");
+}
+
+#define CAUSE "0000:03:00.0 cause="
+
+/* No cause hides behind a weightier one, and each names what the NIC is below. */
+DEFINE_TEST(critical_each_cause_of_a_nic_is_told)
+{
+	put_nic(NIC1, "eno1");
+	put_nic("virtual", "br0");
+	put_nic("virtual", "eno1.7");
+	put_nic("virtual", "macvtap0");
+	put_nic("virtual", "macvtap1");
+	host_file("", "sys/class/net/br0/bridge/bridge_id");
+	nic_master("br0", "eno1");
+	nic_stack("eno1.7", "eno1");
+	nic_stack("macvtap0", "eno1");
+	nic_stack("macvtap1", "eno1.7");
+	host_file("DEVTYPE=macvtap\n", "sys/class/net/macvtap0/uevent");
+	host_file("DEVTYPE=macvtap\n", "sys/class/net/macvtap1/uevent");
+	host_file(ROUTES DEFAULT_ROUTE("eno1") NET("eno1", "0001A8C0", "00000000")
+			  NET("eno1", "0002A8C0", "00000000") NET("eno1.7", "0003A8C0", "00000000"),
+		  "proc/1/net/route");
+	host_file("Id Address Device\n01000000 00:11:22:33:44:55 eno1\n"
+		  "02000000 00:11:22:33:44:66 eno1\n",
+		  "proc/1/net/pppoe");
+	EXPECT_CAUSES("",
+		      "0000:03:00.0 NIC eno1 carries the default route\n" CAUSE "route eno1\n" CAUSE
+		      "address eno1\n" CAUSE "address eno1 eno1.7\n" CAUSE "below eno1 br0\n" CAUSE
+		      "below eno1 macvtap0\n" CAUSE "below eno1 macvtap1\n" CAUSE "pppoe eno1\n");
+}

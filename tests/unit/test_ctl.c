@@ -1,223 +1,240 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What an open ctl gathers and answers, as it lies in the memory that outlives the process. */
+/* What an open ctl gathers and answers, and what of it outlives the process. */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 
+#include "fs/ctl/ctl.h"
 #include "fs/ctl/ctl_job.h"
-#include "fs/ctl/ctl_store.h"
+#include "fs/files.h"
 #include "fs/journal.h"
 #include "test.h"
 
-#define REGION ((size_t)1088 << 20)
+#define REGION ((size_t)1 << 20)
 
-static struct ctl *fresh(struct ctls **ret)
+static void *region;
+static void *file_region;
+static struct ctl_files *files;
+static struct files *opened;
+static uint64_t fh_of_ctl;
+static const struct creds root = { .reserve = true }, alice = { .uid = 1000 };
+
+/* A process dies, if there is one, and the next one takes over. */
+static struct ctl *next_process(void)
 {
-	void *at = mmap(NULL, REGION, PROT_READ | PROT_WRITE,
-			MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	struct ctl *ctl;
-
-	CHECK(at != MAP_FAILED);
-	CHECK_EQ(ctls_new(at, REGION, ret, NULL), 0);
-	ctl = ctls_open(*ret, 1);
-	CHECK(ctl != NULL);
-	return ctl;
+	ctl_free(files);
+	files_free(opened);
+	CHECK_EQ(files_new(file_region, REGION, 0, &opened, NULL), 0);
+	CHECK_EQ(ctl_new(region, REGION, opened, &files, NULL), 0);
+	return ctl_find(files, fh_of_ctl);
 }
 
-static int append(struct ctl *ctl, const char *text, size_t size)
+static void *new_region(void)
 {
-	struct ctl_state *next = ctl_next(ctl);
-	int r = ctl_append(ctl, next, text, size);
+	void *p = mmap(NULL, REGION, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (!r)
-		ctl_swap(ctl);
-	return r;
+	CHECK(p != MAP_FAILED);
+	return p;
+}
+
+static int open_another(const struct creds *who, uint64_t *fh, struct err *err)
+{
+	struct ctl *ctl;
+
+	CHECK_EQ(files_open(opened, 7, 0, who, NULL, true, fh, NULL), 0);
+	return ctl_add(files, *fh, who, &ctl, err);
+}
+
+static struct ctl *fresh(void)
+{
+	region = new_region();
+	file_region = new_region();
+	next_process();
+	CHECK_EQ(open_another(&alice, &fh_of_ctl, NULL), 0);
+	return ctl_find(files, fh_of_ctl);
+}
+
+static void append(struct ctl *ctl, const char *text)
+{
+	out_put(&ctl->text, text, strlen(text));
 }
 
 /* Passes one line; ends the transaction behind it or not. */
 static void pass(struct ctl *ctl, const char *expected, bool ends)
 {
-	struct ctl_state *next = ctl_next(ctl);
 	size_t len = 0;
-	const char *line = ctl_line(ctl, next, &len);
+	const char *line = ctl_line(ctl, &len);
 
 	CHECK(line && len == strlen(expected) && !memcmp(line, expected, len));
-	next->scanned += (uint32_t)len + 1;
+	ctl->scanned += len + 1;
 	if (ends)
-		next->begin = next->scanned;
-	ctl_swap(ctl);
+		ctl_cut(ctl, true);
 }
 
 DEFINE_TEST(ctl_lines_of_any_cut)
 {
-	struct ctls *c;
-	struct ctl *ctl = fresh(&c);
+	struct ctl *ctl = fresh();
 	size_t len;
 
-	CHECK_EQ(append(ctl, "a/cl", 4), 0);
-	CHECK(!ctl_line(ctl, ctl_now(ctl), &len));
-	CHECK_EQ(append(ctl, "aim b\n\ncom", 10), 0);
+	CHECK(!ctl_line(ctl, &len));
+	append(ctl, "a/cl");
+	CHECK(!ctl_line(ctl, &len));
+	append(ctl, "aim b\n\ncom");
 	pass(ctl, "a/claim b", false);
 	pass(ctl, "", false);
-	CHECK(!ctl_line(ctl, ctl_now(ctl), &len));
-	CHECK_EQ(append(ctl, "mit\n", 4), 0);
+	CHECK(!ctl_line(ctl, &len));
+	append(ctl, "mit\nc");
 	pass(ctl, "commit", true);
-	CHECK_EQ(ctl_now(ctl)->begin, ctl_now(ctl)->end);
-	ctls_free(c);
-}
-
-DEFINE_TEST(ctl_text_is_bounded_and_moves)
-{
-	static char block[CTL_WRITE];
-	struct ctls *c;
-	struct ctl *ctl = fresh(&c);
-	size_t len;
-
-	memset(block, 'x', sizeof(block));
-	block[sizeof(block) - 1] = '\n';
-	CHECK_EQ(append(ctl, block, sizeof(block) + 1), -E2BIG);
-	for (int round = 0; round < 8; round++) {
-		for (size_t i = 0; i < CTL_TEXT / CTL_WRITE; i++)
-			CHECK_EQ(append(ctl, block, sizeof(block)), 0);
-		CHECK_EQ(append(ctl, "y", 1), -E2BIG);
-		CHECK(ctl_now(ctl)->end <= sizeof(ctl->text));
-		for (size_t i = 0; i < CTL_TEXT / CTL_WRITE; i++) {
-			const char *line = ctl_line(ctl, ctl_now(ctl), &len);
-			struct ctl_state *next;
-
-			CHECK(line && len == sizeof(block) - 1 && line[0] == 'x');
-			next = ctl_next(ctl);
-			next->scanned += (uint32_t)len + 1;
-			/* The last but one ends the transaction: one block is left for the next. */
-			if (i == CTL_TEXT / CTL_WRITE - 1)
-				next->begin = next->scanned;
-			ctl_swap(ctl);
-		}
-	}
-	ctls_free(c);
+	CHECK_EQ(ctl->text.len, 1);
+	append(ctl, "\n");
+	pass(ctl, "c", true);
+	CHECK(!ctl->text.data); /* what is empty takes no memory */
+	ctl_free(files);
 }
 
 static void tell(struct ctl *ctl, const char *text)
 {
-	struct ctl_state *next = ctl_next(ctl);
-
-	CHECK(ctl_say(ctl, next, text, strlen(text)));
-	ctl_swap(ctl);
+	CHECK(ctl_say(ctl, text, strlen(text)));
+	ctl->kept->unread = ctl->said.len > ctl->read;
 }
 
 DEFINE_TEST(ctl_answers_are_read_once)
 {
-	char buf[16] = { 0 };
-	struct ctls *c;
-	struct ctl *ctl = fresh(&c);
+	struct ctl *ctl = fresh();
+	char buf[200] = { 0 };
 
-	CHECK_EQ(ctl_take(ctl, 10, buf, sizeof(buf)), 0);
+	CHECK_EQ(ctl_take(ctl, 10, buf, 16), 0);
 	tell(ctl, "ok\n");
 	tell(ctl, "end\n");
 	CHECK_EQ(ctl_take(ctl, 12, buf, 4), 4);
 	CHECK(!memcmp(buf, "ok\ne", 4));
-	/* Sent again: its reader never got it. */
-	CHECK_EQ(ctl_take(ctl, 12 | UNIQUE_RESENT, buf, 4), 4);
-	CHECK(!memcmp(buf, "ok\ne", 4));
-	CHECK_EQ(ctl_take(ctl, 14, buf, sizeof(buf)), 3);
-	CHECK_EQ(ctl_take(ctl, 16, buf, sizeof(buf)), 0);
+	CHECK_EQ(ctl_take(ctl, 14, buf, 16), 3);
+	CHECK_EQ(ctl_take(ctl, 16, buf, 16), 0);
 	/* What is unread waits for its reader, whatever is answered after it. */
 	tell(ctl, "error\n");
 	tell(ctl, "ok\n");
-	CHECK_EQ(ctl_take(ctl, 18, buf, sizeof(buf)), 9);
+	CHECK_EQ(ctl_take(ctl, 18, buf, 16), 9);
 	CHECK(!memcmp(buf, "error\nok\n", 9));
-	ctls_free(c);
+	ctl_free(files);
 }
 
-DEFINE_TEST(ctl_answers_take_little_memory_while_they_are_read)
+static void expect_lost(struct ctl *ctl, uint64_t unique)
 {
-	char buf[16];
-	struct ctls *c;
-	struct ctl *ctl = fresh(&c);
+	char buf[200] = { 0 };
 
-	for (uint64_t i = 0; i < 1000; i++) {
-		tell(ctl, "ok\nend\n");
-		CHECK_EQ(ctl_take(ctl, 2 * i + 2, buf, sizeof(buf)), 7);
-		/* Also moved, they are there for a read that is sent again. */
-		if (i % 3)
-			tell(ctl, "error\n");
-		CHECK_EQ(ctl_take(ctl, (2 * i + 2) | UNIQUE_RESENT, buf, 7), 7);
-		CHECK(!memcmp(buf, "ok\nend\n", 7));
-		if (i % 3)
-			CHECK_EQ(ctl_take(ctl, 2 * i + 4, buf, sizeof(buf)), 6);
-	}
-	CHECK(ctl->said_touched < 64);
-	ctls_free(c);
+	CHECK(ctl_take(ctl, unique, buf, sizeof(buf) - 1) > 0);
+	CHECK(!strncmp(buf, "error ECONNRESET ctl: the daemon was restarted", 46));
+	CHECK_STR(buf + strlen(buf) - 5, "\nend\n");
+	CHECK_EQ(ctl_take(ctl, (unique & ~UNIQUE_RESENT) + 2, buf, sizeof(buf)), 0);
+}
+
+DEFINE_TEST(ctl_lost_answers_are_told_once)
+{
+	struct ctl *ctl = fresh();
+	char buf[16] = { 0 };
+
+	/* All were read: nothing is lost. */
+	tell(ctl, "ok\nend\n");
+	CHECK_EQ(ctl_take(ctl, 10, buf, sizeof(buf)), 7);
+	ctl = next_process();
+	CHECK_EQ(ctl_take(ctl, 12, buf, sizeof(buf)), 0);
+	/* The read that took them was not answered. */
+	tell(ctl, "ok\nend\n");
+	CHECK_EQ(ctl_take(ctl, 14, buf, sizeof(buf)), 7);
+	ctl = next_process();
+	expect_lost(ctl, 14 | UNIQUE_RESENT);
+	/* A part was read, and the rest by a read that was not answered either. */
+	tell(ctl, "ok\nend\n");
+	CHECK_EQ(ctl_take(ctl, 20, buf, 3), 3);
+	ctl = next_process();
+	expect_lost(ctl, 20 | UNIQUE_RESENT);
+	/* Nobody had read them. */
+	tell(ctl, "ok\nend\n");
+	ctl = next_process();
+	expect_lost(ctl, 24);
+	ctl_free(files);
+}
+
+DEFINE_TEST(ctl_lines_end_with_their_process)
+{
+	struct ctl *ctl;
+
+	fresh();
+	ctl = next_process();
+	CHECK(!ctl->broken && !ctl->torn);
+	ctl->kept->gathered = true;
+	ctl = next_process();
+	CHECK_EQ(ctl->broken, ECONNRESET);
+	CHECK(!ctl->torn);
+	ctl->kept->torn = true;
+	ctl = next_process();
+	CHECK(ctl->torn);
+	/* One that was being carried out may have left some. */
+	ctl->kept->gathered = ctl->kept->torn = false;
+	ctl->kept->writer = 7;
+	ctl = next_process();
+	CHECK_EQ(ctl->broken, ECONNRESET);
+	ctl_cut(ctl, true);
+	CHECK(!ctl->broken);
+	ctl_free(files);
 }
 
 DEFINE_TEST(ctl_that_nobody_can_read_keeps_no_answers)
 {
-	struct ctls *c;
-	struct ctl *ctl = fresh(&c);
+	struct ctl *ctl = fresh();
 
-	ctl->deaf = true;
+	ctl->kept->deaf = true;
 	for (int i = 0; i < 1000; i++)
 		tell(ctl, "ok\nend\n");
-	CHECK_EQ(ctl_now(ctl)->said, 0);
-	CHECK(ctl_has_room(ctl_now(ctl), CTL_SAID));
-	ctls_free(c);
-}
-
-DEFINE_TEST(ctl_keeps_room_for_a_verdict)
-{
-	static char text[CTL_SAID - CTL_VERDICT];
-	struct ctls *c;
-	struct ctl *ctl = fresh(&c);
-	struct ctl_state *next = ctl_next(ctl);
-
-	CHECK(ctl_has_room(next, CTL_VERDICT));
-	CHECK(ctl_say(ctl, next, text, sizeof(text)));
-	CHECK(ctl_has_room(next, CTL_VERDICT));
-	CHECK(ctl_say(ctl, next, "\n", 1));
-	CHECK(!ctl_has_room(next, CTL_VERDICT));
-	ctl_swap(ctl);
-	/* Once most of it was read, and more than that once, there is room again. */
-	CHECK_EQ(ctl_take(ctl, 2, text, sizeof(text)), sizeof(text));
-	CHECK(!ctl_has_room(ctl_now(ctl), CTL_VERDICT));
-	CHECK_EQ(ctl_take(ctl, 4, text, sizeof(text)), 1);
-	CHECK(ctl_has_room(ctl_now(ctl), CTL_VERDICT));
-	tell(ctl, "ok\n");
-	next = ctl_next(ctl);
-	next->verdict = -ENOBUFS; /* what it said before is lost */
-	CHECK(!ctl_has_room(next, CTL_VERDICT));
-	ctls_free(c);
-}
-
-DEFINE_TEST(ctl_unswapped_state_is_nothing)
-{
-	struct ctls *c, *again;
-	struct ctl *ctl = fresh(&c);
-	struct ctl_state *next;
-
-	CHECK_EQ(append(ctl, "one\n", 4), 0);
-	next = ctl_next(ctl);
-	CHECK_EQ(ctl_append(ctl, next, "two\n", 4), 0);
-	/* Killed here: a later process finds what was there before. */
-	CHECK_EQ(ctls_new((char *)ctls_at(c, 0) - 4096, REGION, &again, NULL), 0);
-	CHECK(ctls_find(again, 1) == ctl);
-	CHECK_EQ(ctl_now(ctl)->end, 4);
-	ctls_free(again);
-	ctls_free(c);
+	CHECK_EQ(ctl->said.len, 0);
+	ctl_free(files);
 }
 
 DEFINE_TEST(ctl_files_are_bounded)
 {
-	struct ctls *c;
+	const struct creds bob = { .uid = 1001 };
+	struct err err = { 0 };
+	uint64_t fh, mine = 0;
+	int n = 1;
 
-	fresh(&c);
-	CHECK(ctls_open(c, 1) == ctls_at(c, 0));
-	for (uint64_t fh = 2; fh <= CTL_FILES; fh++)
-		CHECK(ctls_open(c, fh) != NULL);
-	CHECK(!ctls_open(c, CTL_FILES + 1));
-	ctls_close(c, ctls_find(c, 7));
-	CHECK(!ctls_find(c, 7));
-	CHECK(ctls_open(c, CTL_FILES + 1) != NULL);
-	ctls_free(c);
+	fresh();
+	while (!open_another(&alice, &mine, &err))
+		n++;
+	CHECK_EQ(n, CTL_OF_USER);
+	CHECK_EQ(err.code, EMFILE);
+	CHECK_IN(err.text, "ctl: user 1000 has 16 open for writing, which is the most for one");
+	next_process(); /* which counts the same */
+	CHECK_EQ(open_another(&alice, &fh, NULL), -EMFILE);
+	CHECK_EQ(open_another(&bob, &fh, NULL), 0);
+	ctl_remove(files, ctl_find(files, fh_of_ctl));
+	CHECK(!ctl_find(files, fh_of_ctl));
+	CHECK_EQ(open_another(&alice, &fh, NULL), 0);
+	for (n += 1; !open_another(&root, &fh, &err); n++)
+		;
+	CHECK_EQ(n, CTL_FILES);
+	CHECK_EQ(err.code, ENFILE);
+	ctl_free(files);
+}
+
+DEFINE_TEST(ctl_counts_what_it_holds)
+{
+	struct ctl *ctl = fresh();
+
+	append(ctl, "a line\n");
+	ctl_count(files, ctl);
+	tell(ctl, "ok\n");
+	ctl_count(files, ctl);
+	CHECK_EQ(files->held.used, 10);
+	ctl->scanned = 7;
+	ctl_cut(ctl, true);
+	ctl_count(files, ctl);
+	CHECK_EQ(files->held.used, 3);
+	CHECK(!quota_check(&files->held, &alice, CTL_HELD_OF_ALL / 2 - 3, NULL));
+	CHECK(quota_check(&files->held, &alice, CTL_HELD_OF_ALL, NULL));
+	CHECK(!quota_check(&files->held, &root, CTL_HELD_OF_ALL, NULL));
+	ctl_remove(files, ctl);
+	CHECK_EQ(files->held.used, 0);
+	ctl_free(files);
 }
 
 DEFINE_TEST(ctl_commands_are_words_of_their_own)

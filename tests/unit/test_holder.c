@@ -318,6 +318,41 @@ DEFINE_TEST(retry_is_patient_and_ends)
 	CHECK_EQ(retry_pause_ms(&r), 0);
 }
 
+DEFINE_TEST(retry_forgets_what_may_end_them)
+{
+	struct retry r = { 0 };
+
+	for (int i = 1; i <= 12; i++) {
+		retry_note(&r, SERVER_UNBORN);
+		CHECK_EQ(retry_forget(&r), i == 3 || i == 6 ? FORGET_MODEL
+					   : i == 9	    ? FORGET_OPERATIONS
+							    : FORGET_NOTHING);
+		retry_note(&r, SERVER_KILLED);
+		CHECK_EQ(retry_forget(&r), FORGET_NOTHING);
+	}
+	retry_note(&r, SERVER_SERVED);
+	for (int i = 1; i <= 12; i++) {
+		retry_note(&r, SERVER_FAILED);
+		CHECK_EQ(retry_forget(&r), i == 6 ? FORGET_MODEL : FORGET_NOTHING);
+	}
+}
+
+/* A process that grows by what it takes over is killed by the kernel, which looks like a kill by
+ * somebody. */
+DEFINE_TEST(retry_forgets_what_may_get_them_killed)
+{
+	struct retry r = { 0 };
+
+	for (int round = 0; round < 2; round++) {
+		for (int i = 1; i <= 100; i++) {
+			retry_note(&r, SERVER_KILLED);
+			CHECK_EQ(retry_forget(&r), i == 20 ? FORGET_MODEL : FORGET_NOTHING);
+		}
+		retry_note(&r, SERVER_SERVED);
+		CHECK_EQ(retry_forget(&r), FORGET_NOTHING);
+	}
+}
+
 /* Who kills faster than it can start does not make everybody else wait for seconds. */
 DEFINE_TEST(retry_after_kills_waits_less)
 {
@@ -361,11 +396,11 @@ DEFINE_TEST(server_end_is_judged)
 	uint64_t now = now_ms();
 
 	CHECK_EQ(end_of((struct server){ .since = now }, SIGKILL), SERVER_KILLED);
-	CHECK_EQ(end_of((struct server){ .since = now }, SIGTERM), SERVER_FAILED);
-	CHECK_EQ(end_of((struct server){ .since = now }, 0), SERVER_FAILED);
+	CHECK_EQ(end_of((struct server){ .since = now }, SIGTERM), SERVER_UNBORN);
+	CHECK_EQ(end_of((struct server){ .since = now }, 0), SERVER_UNBORN);
 	/* It never came so far in a long time, and was killed for that. */
 	CHECK_EQ(end_of((struct server){ .stopping = SERVER_LEAVE, .failing = "deaf" }, SIGKILL),
-		 SERVER_FAILED);
+		 SERVER_UNBORN);
 	CHECK_EQ(end_of((struct server){ .since = now, .served = true }, SIGKILL), SERVER_SERVED);
 	CHECK_EQ(end_of((struct server){ .since = now, .served = true }, SIGTERM), SERVER_FAILED);
 	CHECK_EQ(end_of((struct server){ .served = true }, SIGTERM), SERVER_SERVED);

@@ -212,6 +212,8 @@ DEFINE_TEST(holders_comm_is_harmless)
 	put_machine();
 	put_process(7, "a\"b\\c\nd\033\n", "dev/vfio/12");
 	EXPECT(A, A " pid=7 comm=\"a?b?c?d?\"\n");
+	put_process(6, "q\302\233x\342\200\256\303\n", "dev/vfio/12");
+	EXPECT(A, A " pid=6 comm=\"q??x????\"\n" A " pid=7 comm=\"a?b?c?d?\"\n");
 }
 
 DEFINE_TEST(holders_that_vanish_are_skipped)
@@ -264,7 +266,7 @@ DEFINE_TEST(holders_unreadable_process_is_told)
 	if (!geteuid() && (chmod(test_dir(), 0755) || seteuid(65534)))
 		SKIP("no other user to be: %s", strerror(errno));
 	CHECK_EQ(run(NULL, &o), 0);
-	CHECK_STR(out_text(&o), A " pid=8 comm=\"b\"\n" B " pid=8 comm=\"b\"\n- unseen=1\n");
+	CHECK_STR(out_text(&o), A " pid=8 comm=\"b\"\n" B " pid=8 comm=\"b\"\n- unseen=1 pid=7 comm=\"a\"\n");
 	out_free(&o);
 	CHECK_EQ(geteuid() == getuid() ? 0 : seteuid(getuid()), 0);
 	CHECK_EQ(chmod(path, 0755), 0);

@@ -118,6 +118,38 @@ DEFINE_TEST(identity_of_a_vf_without_its_pf_is_its_own)
 	CHECK(!identity_eq(&one, &two));
 }
 
+/* A stored identity is never made that of another card. */
+DEFINE_TEST(identity_is_completed_and_not_replaced)
+{
+	const uint64_t ids = 0x8086152180860001;
+	const struct identity card = candidate("0000:00/1c.4/00.0", ids, 77, -1).id;
+	struct candidate others[] = { candidate("0000:00/1c.4/00.0", ids + 1, 77, -1),
+				      candidate("0000:00/1c.4/00.0", ids, 78, -1),
+				      candidate("0000:00/1c.4/00.0", ids, 77, 3) };
+	struct identity id = card, now = card;
+
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		CHECK(!identity_complete(&id, &others[i].id));
+		CHECK(identity_eq(&id, &card));
+	}
+	CHECK(!identity_complete(&id, &card));
+	STR_COPY(now.path, "0000:00/01.0/00.0");
+	id.cloned = true;
+	CHECK(identity_complete(&id, &now));
+	CHECK(identity_eq(&id, &now) && id.cloned);
+	/* What could not be read says nothing. */
+	now.ids &= ~UINT64_C(0xffffffff);
+	now.serial = 0;
+	CHECK(!identity_complete(&id, &now));
+	CHECK_EQ(id.serial, 77);
+	CHECK_EQ(id.ids, ids);
+	CHECK(identity_complete(&now, &id));
+	CHECK(identity_eq(&id, &now) && !now.cloned);
+	now = (struct identity){ .ids = 5, .vf = IDENTITY_HALF, .path = "@0000:02:10.3" };
+	CHECK(identity_complete(&now, &others[2].id));
+	CHECK(identity_eq(&now, &others[2].id));
+}
+
 DEFINE_TEST(identity_parts_are_strict)
 {
 	struct identity id = { 0 };

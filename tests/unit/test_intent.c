@@ -48,7 +48,7 @@ DEFINE_TEST(intent_text_is_kept_whole)
 		"numvfs=4 owner.claim=1000:1000:0664 owner.=0:7:0755 later=\"a \\\"b\\\\ \\x01\" and=more\n"
 		"path=0000:00/03.0/00.0 ids=8086:10fb:0000:0001 serial=a0369fffff123456 vf=3 at=0000:02:10.3 "
 		"claim=alice driver=vfio-pci former_driver=none former_override=none group=00000000000000ff "
-		"offered_as=intel.com/OLD allocated_nodes=\"/dev/vfio/vfio /dev/vfio/14\" pooled=0 resource_name=intel.com/X pending=1\n"
+		"offered_as=intel.com/OLD allocated_nodes=\"/dev/vfio/vfio /dev/vfio/14\" pooled=0 resource_name=intel.com/X boot=this\n"
 		"mdev=5f2a type=\"x y\"\n";
 	struct out text = { 0 }, again = { 0 };
 	struct records rs = { 0 };
@@ -62,7 +62,7 @@ DEFINE_TEST(intent_text_is_kept_whole)
 	CHECK_EQ(rs.v[0]->owners[1].is.gid, 7);
 	CHECK_STR(rs.v[0]->extra, "later=\"a \\\"b\\\\ \\x01\" and=more");
 	CHECK_EQ(rs.v[1]->id.vf, 3);
-	CHECK(rs.v[1]->intent.former_known && rs.v[1]->intent.single && rs.v[1]->pending);
+	CHECK(rs.v[1]->intent.former_known && rs.v[1]->intent.single && rs.v[1]->interrupted);
 	CHECK_STR(former_of(rs.v[1]->intent, "driver"), "");
 	intent_format(&rs, &again);
 	CHECK_EQ(strncmp(again.data, "pcidevfs-intent 2 lines=3 sum=", 30), 0);
@@ -127,12 +127,12 @@ DEFINE_TEST(intent_owners_are_bounded)
 	out_printf(&lines, PLACE " claim=a");
 	for (int i = 0; i < OWNERS_MAX + 6; i++)
 		out_printf(&lines, " owner.f%d=1:2:0644", i);
-	out_printf(&lines, " pending=1\n");
+	out_printf(&lines, " boot=this\n");
 	text_of(lines.data, &text);
 	CHECK_EQ(parse(text.data, text.len, &rs, &err), 0);
 	CHECK_EQ(rs.n, 1);
 	CHECK_STR(rs.v[0]->intent.claim, "a");
-	CHECK(rs.v[0]->pending);
+	CHECK(rs.v[0]->interrupted);
 	CHECK_EQ(rs.v[0]->n_owners, OWNERS_MAX);
 	records_free(&rs);
 	out_free(&lines);
@@ -380,6 +380,16 @@ DEFINE_TEST(intent_survives_every_crash)
 		out_free(&old[i]);
 		out_free(&new[i]);
 	}
+}
+
+/* So ends a process that cannot use the memory of the former one. */
+DEFINE_TEST(intent_never_opened_is_closed)
+{
+	struct intents *in;
+
+	CHECK_EQ(intents_new(test_dir(), &in, NULL), 0);
+	intents_stop(in);
+	intents_close(in);
 }
 
 /* A call that fails: told, and what is there is one of the two; after it the next try goes well. */

@@ -281,23 +281,3 @@ DEFINE_TEST(intent_too_large_is_not_written)
 	free(large);
 	close(dir);
 }
-
-/* What could not be read again is not written. */
-DEFINE_TEST(intent_text_is_read_before_it_is_written)
-{
-	struct record *v[] = { some_record(), some_record() };
-	struct records rs = { .v = v, .n = 1 };
-	struct out text = { 0 };
-	struct err err = { 0 };
-
-	intent_format(&rs, &text);
-	CHECK_EQ(intent_check(&text, &err), 0);
-	out_free(&text);
-	rs.n = 2; /* two of one device */
-	intent_format(&rs, &text);
-	CHECK_EQ(intent_check(&text, &err), -EIO);
-	CHECK_IN(err.text, "line");
-	out_free(&text);
-	record_free(v[0]);
-	record_free(v[1]);
-}

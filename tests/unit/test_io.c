@@ -5,9 +5,11 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <pthread.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/wire.h"
@@ -42,6 +44,10 @@ static struct io *new_io(struct roots *roots)
 	return io;
 }
 
+/* An attribute that may be written, and its value. */
+#define PROBE "bus/pci/drivers_probe"
+#define FUNCTION "0000:05:00.0"
+
 #define CALL(io, ms, answer, late, ...)                                                            \
 	io_call(io, (const char *const[]){ __VA_ARGS__, NULL }, ms, answer, late, NULL)
 
@@ -52,12 +58,13 @@ DEFINE_TEST(io_reads_and_writes)
 	struct out o = { 0 };
 
 	test_file("bus/value", "0000\n");
+	test_file(PROBE, "");
 	CHECK(!chdir(test_dir()) && !symlink("../x/nvme", "bus/driver"));
 	CHECK_EQ(CALL(io, 5000, &o, NULL, "read", "bus/value"), 0);
 	CHECK_STR(o.data, "0000");
-	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", "bus/value", "12\n"), 0);
-	CHECK_EQ(CALL(io, 5000, &o, NULL, "read", "bus/value"), 0);
-	CHECK_STR(o.data, "000012\n0");
+	CHECK_EQ(CALL(io, 5000, NULL, NULL, "write", PROBE, FUNCTION), 0);
+	CHECK_EQ(CALL(io, 5000, &o, NULL, "read", PROBE), 0);
+	CHECK_STR(o.data, "0000" FUNCTION);
 	out_free(&o);
 	o = (struct out){ 0 };
 	CHECK_EQ(CALL(io, 5000, &o, NULL, "link", "bus/driver"), 0);
@@ -247,6 +254,140 @@ DEFINE_TEST(io_asks_again_where_a_spawner_dies)
 	io_free(io);
 }
 
+struct killed {
+	struct io *io;
+	const char *const *argv;
+	struct out answer;
+	int rc;
+};
+
+static void *call_killed(void *arg)
+{
+	struct killed *k = arg;
+
+	k->rc = io_call(k->io, k->argv, 60000, &k->answer, NULL, NULL);
+	return NULL;
+}
+
+/* The helper that the next request gets. */
+static struct helper_id next_helper(struct io *io)
+{
+	struct helper_id who;
+
+	CHECK_EQ(io_call(io, (const char *const[]){ "read", "bus/v", NULL }, 20000, NULL, NULL,
+			 &who),
+		 0);
+	return who;
+}
+
+static void end_helper(const struct helper_id *who)
+{
+	CHECK(!kill(who->pid, SIGKILL));
+	CHECK_EQ(io_await(who, 20000), 0);
+}
+
+/* One that was killed before it read its request has done nothing. */
+DEFINE_TEST(io_asks_again_where_an_idle_helper_dies)
+{
+	static const char *const rows[][4] = { { "read", "bus/v" }, { "write", PROBE, FUNCTION } };
+	struct roots roots;
+	struct io *io = new_io(&roots);
+
+	test_file("bus/v", "0\n");
+	test_file(PROBE, "");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct killed k = { .io = io, .argv = rows[i] };
+		struct helper_id who = next_helper(io);
+		pthread_t t;
+
+		CHECK(!kill(who.pid, SIGSTOP));
+		CHECK(!pthread_create(&t, NULL, call_killed, &k));
+		usleep(50000);
+		end_helper(&who);
+		CHECK(!pthread_join(t, NULL));
+		CHECK_EQ(k.rc, 0);
+		out_free(&k.answer);
+	}
+	io_free(io);
+}
+
+/* One that was killed while it read is asked for once more. */
+DEFINE_TEST(io_asks_again_where_a_reader_dies)
+{
+	static const char *const argv[] = { "read", "hangs/x", NULL };
+	int fuse = host_hang("hangs");
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	struct killed k = { .io = io, .argv = argv };
+	struct helper_id who;
+	pthread_t t;
+
+	test_file("bus/v", "0\n");
+	who = next_helper(io);
+	CHECK(!pthread_create(&t, NULL, call_killed, &k));
+	usleep(100000);
+	end_helper(&who);
+	close(fuse);
+	CHECK(!pthread_join(t, NULL));
+	CHECK(k.rc && k.rc != -EIO); /* as the second one met it */
+	out_free(&k.answer);
+	io_free(io);
+}
+
+/* A fifo that nobody can write to until somebody reads. Returns its other end. */
+static int full_fifo(const char *path)
+{
+	static const char page[4096];
+	int fd;
+
+	CHECK(!mkfifo(path, 0600));
+	fd = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	CHECK(fd >= 0);
+	while (write(fd, page, sizeof(page)) > 0)
+		;
+	return fd;
+}
+
+static bool has_open(pid_t pid, const char *path)
+{
+	char link[64], to[512] = "";
+	bool has = false;
+
+	for (int fd = 0; fd < 32 && !has; fd++) {
+		snprintf(link, sizeof(link), "/proc/%d/fd/%d", (int)pid, fd);
+		memset(to, 0, sizeof(to));
+		has = readlink(link, to, sizeof(to) - 1) > 0 && !strcmp(to, path);
+	}
+	return has;
+}
+
+/* Of one that was killed while it wrote nobody knows what it did. */
+DEFINE_TEST(io_asks_a_writer_once)
+{
+	static const char *const argv[] = { "write", PROBE, FUNCTION, NULL };
+	struct roots roots;
+	struct io *io = new_io(&roots);
+	struct killed k = { .io = io, .argv = argv };
+	struct helper_id who;
+	char path[512];
+	pthread_t t;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/" PROBE, test_dir());
+	test_file("bus/v", "0\n");
+	test_file("bus/pci/.there", "");
+	fd = full_fifo(path);
+	who = next_helper(io);
+	CHECK(!pthread_create(&t, NULL, call_killed, &k));
+	while (!has_open(who.pid, path))
+		usleep(1000);
+	end_helper(&who);
+	CHECK(!pthread_join(t, NULL));
+	CHECK_EQ(k.rc, -EIO);
+	close(fd);
+	io_free(io);
+}
+
 /* What is refused for want of a capability can be told so. */
 DEFINE_TEST(io_tells_what_helpers_lack)
 {
@@ -274,30 +415,30 @@ DEFINE_TEST(io_deadline_leaves_the_helper_alone)
 	struct io_late *late;
 	uint64_t start = now_ms();
 	struct helper_id who;
-	char path[512], text[8] = "";
+	char path[512], text[16] = "";
 	int fd;
 
 	/* A write to a fifo that nobody reads sleeps in open, as one to a held device does in
 	 * write. */
-	snprintf(path, sizeof(path), "%s/bus/fifo", test_dir());
-	test_file("bus/.there", "");
+	snprintf(path, sizeof(path), "%s/" PROBE, test_dir());
+	test_file("bus/pci/.there", "");
 	CHECK(!mkfifo(path, 0600));
 	test_file("v", "1\n");
-	CHECK_EQ(CALL(io, 50, NULL, &late, "write", "bus/fifo", "hello"), -ETIMEDOUT);
+	CHECK_EQ(CALL(io, 50, NULL, &late, "write", PROBE, FUNCTION), -ETIMEDOUT);
 	CHECK(late && now_ms() - start >= 50 && now_ms() - start < 10000);
 	CHECK_EQ(CALL(io, 5000, NULL, NULL, "read", "v"), 0);
 	fd = open(path, O_RDONLY);
 	CHECK_EQ(io_late(io, late, NULL), 0);
-	CHECK_EQ(read(fd, text, 5), 5);
-	CHECK_STR(text, "hello");
+	CHECK_EQ(read(fd, text, sizeof(text)), strlen(FUNCTION));
+	CHECK_STR(text, FUNCTION);
 	/* Without a token the late one is nobody's, and ends by itself. */
 	close(fd);
-	CHECK_EQ(io_call(io, (const char *const[]){ "write", "bus/fifo", "x", NULL }, 20, NULL,
+	CHECK_EQ(io_call(io, (const char *const[]){ "write", PROBE, FUNCTION, NULL }, 500, NULL,
 			 NULL, &who),
 		 -ETIMEDOUT);
 	io_free(io);
 	fd = open(path, O_RDONLY);
-	CHECK_EQ(read(fd, text, 5), 1);
+	CHECK_EQ(read(fd, text, sizeof(text)), strlen(FUNCTION));
 	CHECK_EQ(io_await(&who, 20000), 0);
 }
 

@@ -72,6 +72,34 @@ DEFINE_TEST(a_step_that_fails_undoes_those_beside_it)
 	}
 }
 
+/* Each step has begun before the first one ends. */
+static void submit_held(struct bench *b, struct verdict *v)
+{
+	pthread_mutex_lock(&kernel.gate);
+	submit_lanes(b, v);
+	for (int i = 0; i < 5000 && kernel.started < DEVICES; i++)
+		usleep(1000);
+	pthread_mutex_unlock(&kernel.gate);
+	await(v);
+}
+
+/* Whoever asks is told of the first one of his lines that failed, not of the fastest. */
+DEFINE_TEST(of_several_failed_steps_the_first_decides)
+{
+	struct bench b = { 0 };
+	struct verdict v;
+
+	world_reset();
+	bench_start(&b);
+	kernel.fail_at = EVERYWHERE;
+	kernel.last_first = true;
+	submit_held(&b, &v);
+	CHECK_EQ(v.err.line, 1);
+	CHECK_IN(v.err.text, "level of 0000:00:00.0");
+	check_levels(&b, 1);
+	bench_stop(&b);
+}
+
 DEFINE_TEST(several_late_steps_are_all_undone)
 {
 	struct bench b = { 0 };
@@ -82,12 +110,7 @@ DEFINE_TEST(several_late_steps_are_all_undone)
 	kernel.fail_at = EVERYWHERE;
 	kernel.fail_code = ETIMEDOUT;
 	kernel.late_waits = true;
-	pthread_mutex_lock(&kernel.gate);
-	submit_lanes(&b, &v);
-	for (int i = 0; i < 5000 && kernel.started < DEVICES; i++)
-		usleep(1000);
-	pthread_mutex_unlock(&kernel.gate);
-	await(&v);
+	submit_held(&b, &v);
 	CHECK_EQ(v.err.code, ETIMEDOUT);
 	CHECK_IN(look(&b, 3).stuck, "it is undone once that ends");
 	kernel.late_waits = false;
@@ -138,7 +161,7 @@ DEFINE_TEST(interrupted_lanes_are_completed_by_the_next_process)
 
 	die_in_lanes(&b);
 	bench_start(&b);
-	engine_recover(b.e, true);
+	bench_recover(&b, true);
 	for (int i = 0; i < 5000 && !engine_idle(b.e); i++)
 		usleep(1000);
 	check_levels(&b, 5);
@@ -152,7 +175,7 @@ DEFINE_TEST(interrupted_lanes_are_undone_by_the_next_process)
 	die_in_lanes(&b);
 	kernel.fail_at = 1;
 	bench_start(&b);
-	engine_recover(b.e, true);
+	bench_recover(&b, true);
 	for (int i = 0; i < 5000 && !engine_idle(b.e); i++)
 		usleep(1000);
 	check_levels(&b, 1);

@@ -8,10 +8,12 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "backend/bus.h"
 #include "backend/internal.h"
+#include "backend/steps.h"
 #include "fakehost.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
@@ -110,7 +112,7 @@ static struct device device_of(const char *id)
 #define UNTIL(cond)                                                                                \
 	({                                                                                         \
 		uint64_t start_ = now_ms();                                                        \
-		while (!(cond) && now_ms() - start_ < 5000)                                        \
+		while (!(cond) && now_ms() - start_ < 20000)                                        \
 			usleep(500);                                                               \
 		CHECK(cond);                                                                       \
 		(unsigned int)(now_ms() - start_);                                                 \
@@ -221,6 +223,52 @@ DEFINE_TEST(listen_tells_that_a_driver_was_away)
 	UEVENT("bind@" NEW_PATH "\0ACTION=bind\0DEVPATH=" NEW_PATH
 	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
 	UNTIL(device_of(NEW).unbinds == 1);
+	stop();
+}
+
+/* More devices than one look is for; the last one's driver was away. */
+DEFINE_TEST(listen_loses_no_unbind_in_a_burst)
+{
+	struct err err = { 0 };
+	char text[256];
+
+	prepare();
+	add_new();
+	CHECK_EQ(backend_scan(world.backend, &err), 0);
+	for (int i = 0; i < 1100; i++) {
+		int n = snprintf(text, sizeof(text),
+				 "change@/devices/0001:%02x:%02x.%d%cACTION=change%c"
+				 "DEVPATH=/devices/0001:%02x:%02x.%d%cSUBSYSTEM=pci",
+				 i / 256, i / 8 % 32, i % 8, 0, 0, i / 256, i / 8 % 32, i % 8, 0);
+
+		uevent(text, (size_t)n + 1);
+	}
+	UEVENT("unbind@" NEW_PATH "\0ACTION=unbind\0DEVPATH=" NEW_PATH
+	       "\0SUBSYSTEM=pci\0PCI_SLOT_NAME=" NEW);
+	CHECK(!pthread_create(&thread, NULL, listen_main, NULL));
+	UNTIL(device_of(NEW).unbinds == 1);
+	stop();
+}
+
+/* backend_free() closes it, and another file may have its number by then. */
+DEFINE_TEST(listen_closes_no_source_that_has_failed)
+{
+	struct stat was, now;
+	int ends[2];
+
+	prepare();
+	backend_hear(world.backend);
+	closep(&world.backend->ears.mounts);
+	CHECK(!pipe2(ends, O_CLOEXEC));
+	close(ends[1]);
+	CHECK(!fstat(ends[0], &was));
+	world.backend->ears.mounts = ends[0];
+	CHECK(!pthread_create(&thread, NULL, listen_main, NULL));
+	add_new();
+	UEVENT("add@" NEW_PATH "\0ACTION=add\0DEVPATH=" NEW_PATH "\0SUBSYSTEM=pci");
+	UNTIL(device_of(NEW).key.bus == BUS_PCI);
+	CHECK(!fstat(ends[0], &now));
+	CHECK_EQ(now.st_ino, was.st_ino);
 	stop();
 }
 

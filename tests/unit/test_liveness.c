@@ -105,13 +105,24 @@ static void scan(const char *words, const char *letters)
 {
 	struct roots roots = fake_roots();
 	struct out o = { 0 };
-	char text[256];
+	char text[256], asked[256], *save, *asked_save = NULL;
+	size_t n = 0;
 	struct sysfs s;
 
-	CHECK(STR_COPY(text, words));
+	CHECK(STR_COPY(text, words) && STR_COPY(asked, words));
 	CHECK_EQ(sysfs_open(&s, roots.sysfs, roots.dev, roots.proc, NULL), 0);
-	CHECK_EQ(liveness_scan(&s, text, &o), 0);
-	CHECK_STR(out_text(&o), letters);
+	CHECK_EQ(tell_each(&s, text, liveness_tell, &o), 0);
+	save = NULL;
+	for (char *line = strtok_r((char *)out_text(&o), "\n", &save); line;
+	     line = strtok_r(NULL, "\n", &save)) {
+		const char *word = strtok_r(n ? NULL : asked, " ", &asked_save);
+
+		CHECK(word != NULL);
+		word += *word == '!';
+		CHECK(!strncmp(line, word, strlen(word)) && line[strlen(word)] == ' ');
+		CHECK_EQ(line[strlen(word) + 1], letters[n++]);
+	}
+	CHECK_EQ(letters[n], '\0');
 	out_free(&o);
 	sysfs_close(&s);
 }

@@ -10,6 +10,7 @@
 
 #include "backend/internal.h"
 #include "backend/bus.h"
+#include "backend/pci/reserved.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -18,18 +19,10 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
-static struct key key_of(const char *address)
-{
-	struct key key;
-
-	CHECK(key_make(BUS_PCI, address, &key));
-	return key;
-}
-
 static int observe(const char *address, struct facts *ret)
 {
 	struct roots roots = fake_roots();
-	struct key key = key_of(address);
+	struct key key = fake_key(address);
 	struct sysfs s;
 	int rc;
 
@@ -37,20 +30,6 @@ static int observe(const char *address, struct facts *ret)
 	rc = pci_observe(&s, NULL, &key, ret, NULL);
 	sysfs_close(&s);
 	return rc;
-}
-
-static struct device device_of(struct model *m, const char *address)
-{
-	struct key key = key_of(address);
-	const struct device *dev;
-	struct device copy = { 0 };
-
-	model_lock(m);
-	dev = model_find(m, &key);
-	if (dev)
-		copy = *dev;
-	model_unlock(m);
-	return copy;
 }
 
 DEFINE_TEST(pci_facts_are_what_the_files_say)
@@ -83,6 +62,13 @@ DEFINE_TEST(pci_facts_are_what_the_files_say)
 	CHECK_STR(f.driver, "nvidia");
 	CHECK_EQ(f.use, USE_HOST);
 	CHECK_STR(f.nodes, "");
+	CHECK(!f.netdev_down);
+	fake_attr("0000:3b:00.0", "net/eth0/flags", "0x1002\n");
+	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
+	CHECK(f.netdev_down);
+	fake_attr("0000:3b:00.0", "net/eth0/flags", "0x1003\n");
+	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
+	CHECK(!f.netdev_down);
 	test_file("dev/vfio/devices/vfio7", "");
 	test_file("dev/vfio/41", "");
 	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
@@ -90,6 +76,37 @@ DEFINE_TEST(pci_facts_are_what_the_files_say)
 	test_file("dev/iommu", "");
 	CHECK_EQ(observe("0000:3b:00.0", &f), 0);
 	CHECK_STR(f.nodes, "/dev/vfio/vfio /dev/vfio/41 /dev/vfio/devices/vfio7 /dev/iommu");
+}
+
+/* Only a region that must stay mapped keeps a group from guests. */
+DEFINE_TEST(pci_memory_that_the_firmware_reserves)
+{
+	static const char msi[] = "0x00000000fee00000 0x00000000feefffff msi\n";
+	static const struct {
+		const char *text;
+		bool reserved, garbled;
+	} rows[] = {
+		{ "", false, false },
+		{ msi, false, false },
+		{ "0x0000000000000000 0x0000000000ffffff direct-relaxable\n", false, false },
+		{ "0x0000000000000000 0x0000000000ffffff a_type_that_is_not_known_yet\n", false, false },
+		{ "0x00000000791a0000 0x00000000791affff direct\n", true, false },
+		{ "0x00000000791a0000 0x00000000791affff direct\n"
+		  "0x00000000fee00000 0x00000000feefffff msi\n",
+		  true, false },
+		{ "0x00000000fee00000 0x00000000feefffff reserved\n"
+		  "0x00000000791a0000 0x00000000791affff direct",
+		  true, false },
+		{ "direct\n", false, true },
+		{ "0x1 0x2\ndirect\n", false, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		bool reserved;
+
+		CHECK_EQ(reserved_parse(rows[i].text, &reserved), rows[i].garbled ? -EINVAL : 0);
+		CHECK(rows[i].garbled || reserved == rows[i].reserved);
+	}
 }
 
 DEFINE_TEST(pci_function_has_the_mdev_that_was_made_of_it)
@@ -169,6 +186,58 @@ DEFINE_TEST(pci_garbled_files_are_none)
 	CHECK_EQ(observe("0000:00:02.0", &f), -ENODEV);
 }
 
+#define DRIVE "0000:06:00.0"
+#define AT_DRIVE "sys/bus/pci/devices/" DRIVE
+
+/* ... which may come from a drive that lies: short, printable, and none if it tells nothing. */
+DEFINE_TEST(pci_serial_that_a_driver_of_the_host_tells)
+{
+	static const struct {
+		const char *text, *serial;
+	} rows[] = {
+		{ "S6S2-GUESTDISK      \n", "S6S2-GUESTDISK" },
+		{ "  A B\n", "A B" },
+		{ "a\"b\\c;d=e\033[m\n", "a?b?c?d?e?[m" },
+		{ "\n", "" },
+		{ "00000000000000000000\n", "" },
+		{ "\001\377 \n", "" },
+		{ "123456789012345678901234567890123456789012345\n",
+		  "1234567890123456789012345678901234567890123" },
+	};
+	char big[4096];
+	struct facts f;
+
+	fake_machine();
+	fake_add(&(struct fake){ DRIVE, "0x144d\n", "0xa80a\n", "0x010802\n", "nvme", 14 });
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		test_file(AT_DRIVE "/nvme/nvme1/serial", rows[i].text);
+		CHECK_EQ(observe(DRIVE, &f), 0);
+		CHECK_STR(f.host_serial, rows[i].serial);
+	}
+	memset(big, 'x', sizeof(big) - 1);
+	big[sizeof(big) - 1] = '\0';
+	test_file(AT_DRIVE "/nvme/nvme1/serial", big);
+	CHECK_EQ(observe(DRIVE, &f), 0);
+	CHECK_STR(f.host_serial, "");
+
+	/* Of a NIC only an address that no program has set. */
+	test_file(AT_DRIVE "/net/eth1/address", "a0:36:9f:00:00:02\n");
+	CHECK_EQ(observe(DRIVE, &f), 0);
+	CHECK_STR(f.host_serial, "");
+	test_file(AT_DRIVE "/net/eth1/addr_assign_type", "3\n");
+	test_file(AT_DRIVE "/net/eth2/addr_assign_type", "0\n");
+	test_file(AT_DRIVE "/net/eth2/address", "a0:36:9f:00:00:03\n");
+	CHECK_EQ(observe(DRIVE, &f), 0);
+	CHECK_STR(f.host_serial, "a0:36:9f:00:00:03");
+
+	/* What is left there when the driver is not the host's tells nothing. */
+	fake_remove(DRIVE);
+	fake_add(&(struct fake){ DRIVE, "0x144d\n", "0xa80a\n", "0x010802\n", "vfio-pci", 14 });
+	test_file(AT_DRIVE "/nvme/nvme1/serial", "S6S2-GUESTDISK\n");
+	CHECK_EQ(observe(DRIVE, &f), 0);
+	CHECK_STR(f.host_serial, "");
+}
+
 /* text: NULL for none, "->" before where a link leads. */
 static void garble(const char *name, const char *text)
 {
@@ -224,167 +293,71 @@ DEFINE_TEST(pci_tells_what_is_garbled)
 	}
 }
 
-DEFINE_TEST(scan_brings_the_machine_into_the_model)
+DEFINE_TEST(a_framebuffer_of_the_firmware_lies_in_its_display)
 {
-	struct world_fake w;
-	struct device pf, vf;
+	static const struct {
+		const char *text, *found;
+	} rows[] = {
+		{ "", "" },
+		{ "00000000-00000000 : PCI Bus 0000:00\n"
+		  "  00000000-00000000 : PCI Bus 0000:09\n"
+		  "    00000000-00000000 : 0000:09:00.0\n"
+		  "      00000000-00000000 : BOOTFB\n"
+		  "    00000000-00000000 : 0000:09:00.1\n",
+		  "BOOTFB" },
+		{ "e0000000-efffffff : 0000:09:00.0\n"
+		  "  e0000000-e02fffff : vfio-pci\n"
+		  "f0000000-f1ffffff : 0000:09:00.0\n"
+		  "  f0000000-f02fffff : simplefb\n"
+		  "    f0000000-f02fffff : efifb",
+		  "efifb" },
+		{ "e0000000-efffffff : 0000:09:00.0\n"
+		  "e0000000-efffffff : 0000:0a:00.0\n"
+		  "  e0000000-e02fffff : BOOTFB\n",
+		  "" },
+		{ "e0000000-efffffff : 0000:09:00.0\n"
+		  "  e0000000-e02fffff : nvidia\n"
+		  "BOOTFB\n : \n",
+		  "" },
+	};
+	char found[FRAMEBUFFER_NAME];
+	struct facts f;
 
-	fake_machine();
-	fake_add(&(struct fake){ "0000:02:00.0", "0x8086\n", "0x10c9\n", "0x020000\n", "igb", 5 });
-	fake_attr("0000:02:00.0", "sriov_totalvfs", "8\n");
-	fake_add(
-		&(struct fake){ "0000:02:10.0", "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
-	fake_add(&(struct fake){ "10000:e1:00.0", NULL, NULL, NULL, NULL, -1 });
-	fake_virtfn("0000:02:00.0", 3, "0000:02:10.0");
-	test_file("sys/bus/pci/devices/rubbish/vendor", "0x1\n");
-	w = fake_open();
-	model_lock(w.model);
-	CHECK_EQ(model_count(w.model), 3);
-	CHECK(model_has_iommu(w.model));
-	model_unlock(w.model);
-	pf = device_of(w.model, "0000:02:00.0");
-	vf = device_of(w.model, "0000:02:10.0");
-	CHECK_EQ(pf.facts.num_vfs, 1);
-	CHECK_EQ(pf.facts.index, -1);
-	CHECK_STR(vf.facts.parent.name, "0000:02:00.0");
-	CHECK_EQ(vf.facts.index, 3);
-	CHECK_IN(pf.names.resource, "intel.com/");
-	CHECK(pf.names.description[0]);
-	CHECK_EQ(device_of(w.model, "10000:e1:00.0").state, STATE_UNHEALTHY);
-	fake_close(&w);
-}
-
-DEFINE_TEST(scan_removes_what_is_gone)
-{
-	struct world_fake w;
-	struct err err = { 0 };
-	struct key vf = key_of("0000:02:10.0"), other = key_of("0000:05:00.0");
-
-	fake_machine();
-	fake_add(&(struct fake){ "0000:02:00.0", "0x8086\n", "0x10c9\n", "0x020000\n", "igb", 5 });
-	fake_add(
-		&(struct fake){ "0000:02:10.0", "0x8086\n", "0x10ca\n", "0x020000\n", "igbvf", 6 });
-	fake_add(&(struct fake){ "0000:05:00.0", "0x1b36\n", "0x0010\n", "0x010802\n", "nvme", 7 });
-	fake_virtfn("0000:02:00.0", 0, "0000:02:10.0");
-	w = fake_open();
-	CHECK_EQ(device_of(w.model, "0000:02:00.0").facts.num_vfs, 1);
-	/* Only the VF is observed: its PF has no event of its own, and follows. The link to it is
-	 * left. */
-	fake_remove("0000:02:10.0");
-	backend_observe(w.backend, &vf, 1, true, &err);
-	CHECK_EQ(device_of(w.model, "0000:02:10.0").key.bus, BUS_NONE);
-	CHECK_EQ(device_of(w.model, "0000:02:00.0").facts.num_vfs, 0);
-	fake_remove("0000:05:00.0");
-	CHECK_EQ(backend_scan(w.backend, &err), 0);
-	CHECK_EQ(device_of(w.model, other.name).key.bus, BUS_NONE);
-	fake_close(&w);
-}
-
-/* An operation may name a device of any bus; that PCI has none of that name says nothing. */
-DEFINE_TEST(scan_leaves_other_buses_alone)
-{
-	static const char *const ids[] = { "usb/1-4", "usb/2-1.3" };
-	struct world_fake w;
-	struct err err = { 0 };
-	struct key keys[2];
-
-	const struct bus_ops *rows[BUS_COUNT] = { [BUS_PCI] = buses[BUS_PCI] };
-
-	fake_machine();
-	w = fake_open();
-	w.backend->buses = rows;
-	for (int i = 0; i < 2; i++) {
-		CHECK(key_parse(ids[i], &keys[i]));
-		model_lock(w.model);
-		CHECK(model_edit(w.model, &keys[i], true));
-		model_publish(w.model);
-		model_unlock(w.model);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		framebuffer_in(rows[i].text, "0000:09:00.0", found);
+		CHECK_STR(found, rows[i].found);
 	}
-	CHECK_EQ(backend_observe(w.backend, keys, 2, true, &err), 0);
-	for (int i = 0; i < 2; i++) {
-		model_lock(w.model);
-		CHECK(model_find(w.model, &keys[i]));
-		model_unlock(w.model);
-	}
-	fake_close(&w);
-}
-
-/* A daemon that runs out of descriptors has not seen a device go away. */
-DEFINE_TEST(scan_keeps_what_it_cannot_look_at)
-{
-	struct key nvme = key_of("0000:05:00.0");
-	struct rlimit usual, few;
-	struct world_fake w;
-	struct err err = { 0 };
-
 	fake_machine();
-	fake_add(&(struct fake){ nvme.name, "0x1b36\n", "0x0010\n", "0x010802\n", "nvme", 7 });
-	w = fake_open();
-	CHECK_EQ(getrlimit(RLIMIT_NOFILE, &usual), 0);
-	for (rlim_t n = 3; n < 24; n++) {
-		few = (struct rlimit){ n, usual.rlim_max };
-		setrlimit(RLIMIT_NOFILE, &few);
-		backend_observe(w.backend, &nvme, 1, false, &err);
-		setrlimit(RLIMIT_NOFILE, &usual);
-		CHECK_EQ(device_of(w.model, nvme.name).facts.vendor, 0x1b36);
+	fake_add(&(struct fake){ "0000:09:00.0", "0x1a03\n", "0x2000\n", "0x030000\n", NULL, 14 });
+	test_file("proc/iomem", rows[1].text);
+	CHECK_EQ(observe("0000:09:00.0", &f), 0);
+	CHECK_STR(f.framebuffer, "");
+	fake_attr("0000:09:00.0", "boot_vga", "1\n");
+	CHECK_EQ(observe("0000:09:00.0", &f), 0);
+	CHECK_STR(f.framebuffer, "BOOTFB");
+}
+
+DEFINE_TEST(what_is_behind_vmd_goes_with_it)
+{
+	static const struct {
+		const char *target, *behind;
+	} rows[] = {
+		{ "../../../devices/pci0000:00/0000:00:1c.4/0000:05:00.0", "" },
+		{ "../../../devices/platform/40000000.pcie/pci0002:00/0002:00:00.0", "" },
+		{ "../../../devices/pci0000:e2/0000:e2:00.5", "" },
+		{ "../../../devices/pci0000:e2/0000:e2:00.5/pci10000:00/10000:00:02.0",
+		  "0000:e2:00.5" },
+		{ "../../../devices/pci0000:e2/0000:e2:00.5/pci10000:00/10000:00:02.0/10000:01:00.0",
+		  "0000:e2:00.5" },
+		{ "pci10000:00/10000:00:02.0", "" },
+		{ "", "" },
+	};
+	struct key behind;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		pci_behind(rows[i].target, &behind);
+		CHECK_STR(behind.bus ? behind.name : "", rows[i].behind);
 	}
-	CHECK_EQ(backend_observe(w.backend, &nvme, 1, false, &err), 0);
-	fake_close(&w);
-}
-
-DEFINE_TEST(scan_needs_a_sysfs)
-{
-	struct roots roots = fake_roots();
-	struct backend *b;
-	struct err err = { 0 };
-
-	test_file("sys/nothing", "");
-	test_file("dev/nothing", "");
-	test_file("proc/nothing", "");
-	CHECK_EQ(backend_open(&roots, NULL, &b, &err), -ENOENT);
-	CHECK_IN(err.text, "has no bus/pci/devices");
-}
-
-DEFINE_SLOW_TEST(scan_of_4096_functions_is_quick, 300)
-{
-	struct world_fake w;
-	struct err err = { 0 };
-	clock_t start;
-
-	fake_machine();
-	for (int i = 0; i < 4096; i++) {
-		char address[32], device[16];
-
-		snprintf(address, sizeof(address), "0000:%02x:%02x.%d", i >> 8, i >> 3 & 31, i & 7);
-		snprintf(device, sizeof(device), "0x%04x\n", i & 63);
-		fake_add(&(struct fake){ address, "0x8086\n", device, "0x020000\n", "igb", i });
-		fake_attr(address, "numa_node", "0\n");
-		fake_attr(address, "revision", "0x01\n");
-		fake_attr(address, "subsystem_vendor", "0x8086\n");
-		fake_attr(address, "subsystem_device", "0x0001\n");
-	}
-	w = fake_open();
-	start = clock();
-	CHECK_EQ(backend_scan(w.backend, &err), 0);
-	/* Of the CPU, whatever else the machine does. 300 ms are asked for; sanitizers get more. */
-	CHECK(clock() - start < 3 * CLOCKS_PER_SEC);
-	fake_close(&w);
-}
-
-/* It comes back into the backend, and from there into the model. */
-DEFINE_TEST(backend_stays_while_a_look_hangs)
-{
-	struct world_fake w;
-
-	fake_machine();
-	w = fake_open();
-	atomic_fetch_add(&w.backend->left, 1);
-	CHECK(!backend_free(w.backend));
-	CHECK_EQ(backend_scan(w.backend, NULL), 0);
-	atomic_fetch_sub(&w.backend->left, 1);
-	CHECK(backend_free(w.backend));
-	w.backend = NULL;
-	fake_close(&w);
 }
 
 DEFINE_TEST(a_place_has_no_bus_numbers)

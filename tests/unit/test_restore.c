@@ -190,6 +190,61 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	request_end();
 }
 
+static void driver_goes(struct device *dev)
+{
+	set_driver(&dev->facts, "");
+	dev->facts.num_vfs = 0;
+}
+
+static void driver_comes(struct device *dev)
+{
+	set_driver(&dev->facts, "igb");
+}
+
+/* The kernel was faster than the event. */
+static void driver_was_away(struct device *dev)
+{
+	dev->unbinds++;
+	dev->facts.num_vfs = 0;
+}
+
+static void others_write_0(struct device *dev)
+{
+	dev->facts.num_vfs = 0;
+}
+
+DEFINE_TEST(vfs_that_went_with_the_driver_come_back_with_it)
+{
+	static const struct plug vf = {
+		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 2
+	};
+
+	request_boot(&nic);
+	CHECK_EQ(request_ask(NIC, "sriov_numvfs", "4"), 0);
+	request_plug(&vf);
+	CHECK_EQ(request_ask("0000:02:10.2", "claim", "bob"), 0);
+	request_unplug("0000:02:10.2");
+	request_edit(NIC, driver_goes);
+	request_calm();
+	request_expect_line("numvfs=4", "state=waiting");
+	CHECK_IN(request_state_of(NIC).reason, "the driver that makes its VFs is not bound");
+	request_edit(NIC, driver_comes);
+	request_calm();
+	CHECK_EQ(request_state_of(NIC).facts.num_vfs, 4);
+	request_expect_line("numvfs=4", "state=held");
+	request_plug(&vf);
+	request_calm();
+	CHECK_STR(request_state_of("0000:02:10.2").intent.claim, "bob");
+	request_edit(NIC, driver_was_away);
+	request_calm();
+	CHECK_EQ(request_state_of(NIC).facts.num_vfs, 4);
+	request_edit(NIC, others_write_0);
+	request_calm();
+	CHECK_EQ(request_state_of(NIC).facts.num_vfs, 0);
+	request_expect_line("numvfs=4", "state=drifted");
+	request_end();
+}
+
 DEFINE_TEST(restore_knows_claims_of_far_vfs)
 {
 	static const struct plug far = {
@@ -254,7 +309,7 @@ DEFINE_TEST(restore_keeps_a_vf_whose_pf_went_first)
 	request_expect_line("claim=bob", ",vf1 ");
 	request_unplug("0000:02:10.2");
 	request_calm();
-	request_expect_line("claim=bob", ",vf1 state=waiting");
+	request_expect_line("claim=bob", "state=waiting");
 	request_end();
 }
 
@@ -327,133 +382,5 @@ DEFINE_TEST(restore_refused_is_tried_when_any_fact_differs)
 	request_edit(NIC, pod_ends);
 	CHECK_EQ(t.ops, 4);
 	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
-	request_end();
-}
-
-static void ask_for_bob(void)
-{
-	CHECK_EQ(request_ask(NIC, "claim", "bob"), -EBUSY);
-}
-
-static void ask_for_none(void)
-{
-	CHECK_EQ(request_ask(NIC, "claim", ""), -EBUSY);
-}
-
-static void ask_for_two(void)
-{
-	CHECK_EQ(request_ask(NIC, "sriov_numvfs", "2"), -EBUSY);
-}
-
-/* As an operation that needed no step does, which had looked before ours began. */
-static void keep_none(void)
-{
-	struct request none = { .dev = request_key(NIC), .file = "claim" };
-
-	CHECK_EQ(intents_keep(t.in, &none, 1, false, NULL), -EBUSY);
-}
-
-static void store(const char *file, const char *value)
-{
-	request_begin(false);
-	request_plug(&nic);
-	request_restore();
-	CHECK_EQ(request_ask(NIC, file, value), 0);
-	request_end();
-}
-
-static void restore_with(void (*_Atomic *hook)(void), void (*call)(void))
-{
-	request_begin(false);
-	request_plug(&nic);
-	t.ops = 0;
-	*hook = call;
-	request_restore();
-	request_calm();
-}
-
-static void expect_nothing_stored(void)
-{
-	struct out o = { 0 };
-
-	intents_print(t.in, &o);
-	CHECK_STR(out_text(&o), "");
-	out_free(&o);
-}
-
-/* Who asks before the first pass, or between its look and its operation, does not take what is
- * stored. */
-DEFINE_TEST(restore_yields_to_nobody_who_asks_meanwhile)
-{
-	static void (*const asked[])(void) = { ask_for_bob, ask_for_none, keep_none };
-
-	store("claim", "alice");
-	for (size_t i = 0; i < ARRAY_SIZE(asked); i++) {
-		request_begin(false);
-		request_plug(&nic);
-		asked[i]();
-		request_restore();
-		CHECK_STR(request_state_of(NIC).intent.claim, "alice");
-		request_end();
-		restore_with(i < 2 ? &t.before_plan : &t.in_step, asked[i]);
-		CHECK_STR(request_state_of(NIC).intent.claim, "alice");
-		request_expect_line("claim=alice", "state=held");
-		CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
-		request_end();
-	}
-	restore_with(&t.in_step, NULL);
-	CHECK_EQ(request_ask(NIC, "claim", ""), 0);
-	expect_nothing_stored();
-	request_end();
-	store("sriov_numvfs", "4");
-	restore_with(&t.before_plan, ask_for_two);
-	request_expect_line("numvfs=4", "state=held");
-	request_end();
-}
-
-/* Another card came to the address while the operation waited for its turn. */
-static void replace_card(void)
-{
-	static const struct plug other = {
-		NIC, "0000:00/03.0/00.0", "ixgbe", NULL, 0x10fb, 0, 1, 0
-	};
-
-	request_unplug(NIC);
-	request_plug(&other);
-}
-
-DEFINE_TEST(restore_touches_no_card_that_came_meanwhile)
-{
-	store("claim", "alice");
-	restore_with(&t.before_plan, replace_card);
-	CHECK_EQ(t.ops, 0);
-	CHECK_STR(request_state_of(NIC).facts.driver, "ixgbe");
-	CHECK_STR(request_state_of(NIC).intent.claim, "");
-	request_expect_line("claim=alice", "state=stranger");
-	request_end();
-}
-
-static void pull_card(void)
-{
-	request_unplug(NIC);
-}
-
-/* An operation that has lost its device has ended, and nothing is left of what it began. */
-DEFINE_TEST(a_request_whose_device_left_in_the_op_is_not_pending)
-{
-	request_boot(&nic);
-	t.in_step = pull_card;
-	CHECK_EQ(request_ask(NIC, "claim", "alice"), -ENODEV);
-	request_calm();
-	expect_nothing_stored();
-	request_plug(&nic);
-	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
-	t.in_step = pull_card;
-	CHECK_EQ(request_ask(NIC, "claim", ""), -ENODEV);
-	request_calm();
-	request_expect_line("claim=alice", "state=waiting");
-	request_plug(&nic);
-	request_calm();
-	request_expect_line("claim=alice", "state=held");
 	request_end();
 }

@@ -122,7 +122,7 @@ static void claim_both(void)
 static void begin_with_group(void)
 {
 	claim_both();
-	request_expect_line("at=0000:02:00.1 claim=alice", "state=held");
+	request_expect_line("at=0000:02:00.1 ", "state=held device=0000:02:00.1 claim=alice");
 	request_unplug(peer.name);
 	request_calm();
 }
@@ -162,7 +162,7 @@ DEFINE_TEST(a_group_repaired_while_a_member_is_away_stays_one)
 	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
 	request_plug(&peer);
 	request_calm();
-	request_expect_line("at=0000:02:00.1 claim=alice", "state=held");
+	request_expect_line("at=0000:02:00.1 ", "state=held device=0000:02:00.1 claim=alice");
 	/* So does one that a new member has joined. */
 	request_unplug(peer.name);
 	request_plug(&third);
@@ -171,8 +171,8 @@ DEFINE_TEST(a_group_repaired_while_a_member_is_away_stays_one)
 	CHECK_EQ(request_ask(NIC, "claim", "alice"), 0);
 	request_plug(&peer);
 	request_calm();
-	request_expect_line("at=0000:02:00.1 claim=alice", "state=held");
-	request_expect_line("at=0000:02:00.2 claim=alice", "state=held");
+	request_expect_line("at=0000:02:00.1 ", "state=held device=0000:02:00.1 claim=alice");
+	request_expect_line("at=0000:02:00.2 ", "state=held device=0000:02:00.2 claim=alice");
 	request_end();
 }
 
@@ -202,7 +202,7 @@ static void release_beside_another(bool seen)
 	}
 	CHECK_EQ(request_ask(NIC, "claim", ""), 0);
 	request_calm();
-	request_expect_line("at=0000:02:00.1 claim=bob", "state=refused");
+	request_expect_line("at=0000:02:00.1 ", "state=refused device=0000:02:00.1 claim=bob");
 	CHECK_EQ(request_ask(peer.name, "claim", ""), 0);
 	request_calm();
 	CHECK(!strstr(request_state_of(peer.name).unmet, "IOMMU group"));

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "fakerequest.h"
+#include "model/intents/persist.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
@@ -196,6 +197,39 @@ DEFINE_TEST(new_process_does_not_note_what_a_release_has_just_ended)
 	CHECK_EQ(intents_keep(t.in, &none, 1, false, NULL), 0);
 	CHECK_STR(request_state_of(NIC).intent.pinned, "");
 	request_end();
+}
+
+/* The same of notes, which a write ends at once: after a kill in between the model decides. */
+DEFINE_TEST(new_process_does_not_note_what_a_write_has_just_ended)
+{
+	static const struct {
+		const char *file, *value;
+		size_t field;
+	} notes[] = { { "pooled", "0", offsetof(struct intent, single) },
+		      { "resource_name", "example.com/NIC", offsetof(struct intent, resource) } };
+
+	for (size_t i = 0; i < ARRAY_SIZE(notes); i++) {
+		const struct persist *k = persist_find(notes[i].file);
+		struct key nic = request_key(NIC);
+		struct device dev;
+
+		request_boot(&carded);
+		CHECK_EQ(request_ask(NIC, notes[i].file, notes[i].value), 0);
+		request_end();
+		request_begin(true);
+		model_lock(t.m);
+		persist_clear(k, &model_edit(t.m, &nic, false)->intent);
+		model_publish(t.m);
+		model_unlock(t.m);
+		request_restore();
+		dev = request_state_of(NIC);
+		CHECK(!persist_has(k, &dev.intent));
+		request_end();
+		request_boot(&carded); /* nobody has written that it ended */
+		dev = request_state_of(NIC);
+		CHECK(persist_has(k, &dev.intent));
+		request_end();
+	}
 }
 
 /* Two records turn out to be of one card: the later one holds, completed from the older one. */

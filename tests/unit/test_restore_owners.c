@@ -169,7 +169,7 @@ DEFINE_TEST(restore_keeps_the_owners_of_the_root)
 	CHECK_EQ(got.mode, 0600);
 	CHECK(!intents_owner(t.in, NULL, "log", &got));
 	intents_print(t.in, &o);
-	CHECK_STR(out_text(&o), "/,0000:0000:0000:0000,none state=held device=none at=/ "
+	CHECK_STR(out_text(&o), "/ state=held device=none identity=/,0000:0000:0000:0000,none at=/ "
 				"owner.ctl=1000:1001:0600 owner.=1000:1001:0600\n");
 	out_free(&o);
 	request_end();

@@ -6,6 +6,7 @@
 
 #include "fakerequest.h"
 #include "model/intents/intents.h"
+#include "model/intents/persist.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
@@ -109,10 +110,10 @@ DEFINE_TEST(restore_gives_up_what_does_not_pass)
 
 	for (int i = 1; i <= TRIES; i++) {
 		passes.tries++;
-		record_tried(&passes, &again);
+		record_tried(&passes, persist_find("claim"), &again);
 		CHECK_EQ(passes.due != 0, i < TRIES);
 		used.tries++;
-		record_tried(&used, &busy);
+		record_tried(&used, persist_find("claim"), &busy);
 		CHECK(used.due);
 	}
 	CHECK_IN(passes.reason, "given up after");

@@ -177,3 +177,65 @@ DEFINE_TEST(ring_is_a_file_that_is_rotated)
 	CHECK(drops > 1);
 	ring_close(r);
 }
+
+/* By its first letter; A has all, others 200 bytes. */
+static size_t by_letter(const char *line, size_t len, uint64_t *ret_owner)
+{
+	const char *name = ring_field(line, len, " id=");
+
+	*ret_owner = name ? (uint64_t)*name : 0;
+	return *ret_owner == 'A' ? BYTES : 200;
+}
+
+/* Who writes without end loses the oldest lines of its own; those of others stay in order. */
+DEFINE_TEST(ring_keeps_the_share_of_others)
+{
+	struct ring *r = open_ring();
+	char line[64], said[8];
+	uint64_t last = 0;
+	struct out o = { 0 };
+	const char *at;
+
+	ring_set_share(r, by_letter);
+	ring_put(r, "id=A first", 10);
+	ring_put(r, "id=B one", 8);
+	for (int i = 0; i < 5000; i++) {
+		size_t n = (size_t)snprintf(line, sizeof(line), "id=F %d", i);
+
+		ring_put(r, line, n);
+		if (i == 2500)
+			ring_put(r, "id=B two", 8);
+		CHECK(ring_span(r).tail <= ring_span(r).moved);
+	}
+	ring_print(r, NULL, &o);
+	CHECK_IN(o.data, "id=A first\n");
+	CHECK_IN(o.data, "id=B one\n");
+	CHECK_IN(o.data, "id=B two\n");
+	CHECK_IN(o.data, "id=F 4999\n");
+	CHECK(o.len <= BYTES);
+	for (at = o.data; sscanf(at, "seq=%7[0-9] ", said) == 1; at = strchr(at, '\n') + 1) {
+		CHECK(strtoull(said, NULL, 10) > last);
+		last = strtoull(said, NULL, 10);
+	}
+	CHECK(!*at);
+	out_free(&o);
+	ring_close(r);
+}
+
+DEFINE_TEST(ring_keeps_no_more_than_a_quarter)
+{
+	struct ring *r = open_ring();
+	char line[64];
+	struct out o = { 0 };
+
+	ring_set_share(r, by_letter);
+	for (int i = 0; i < 1000; i++) /* each line is another's, or all are those of A */
+		ring_put(r, line, (size_t)snprintf(line, sizeof(line), "id=%c %d", 'A' + i % 26, i));
+	for (int i = 0; i < 1000; i++)
+		ring_put(r, line, (size_t)snprintf(line, sizeof(line), "id=A %d.", i));
+	ring_print(r, NULL, &o);
+	CHECK_IN(o.data, "id=A 999.\n");
+	CHECK(o.len <= BYTES && o.len > BYTES / 4);
+	out_free(&o);
+	ring_close(r);
+}

@@ -9,6 +9,7 @@
 
 #include "backend/guard/rtnl.h"
 #include "pcidevfs/util.h"
+#include "pcidevfs/vfconf.h"
 
 /* blackhole default table 9 */
 #define BLACKHOLE "2400000018000200000000009943000002000000090300060000000008000f0009000000"
@@ -80,6 +81,28 @@
 #define DONE "1400000003000200000000009943000000000000"
 /* -EOPNOTSUPP */
 #define REFUSED "24000000020000000000000099430000a1ffffff140000001a0001030000000099430000"
+
+/* link n1 with three VFs: the second has no address, and a driver without trust and spoof check; the
+ * third an address of 20 bytes, a reserved VLAN, and a spoof check that is neither on nor off */
+#define VFS                                                                                        \
+	"4c01000010000000994300000000000000000100030000000310000000000000070003006e310000"         \
+	"24011600600001002800010000000000525400aabbcc000000000000000000000000000000000000"         \
+	"0000000000000000100002000000000064000000000000000c00030000000000000000000c000400"         \
+	"00000000010000000c0009000000000000000000600001002800010001000000"                         \
+	"0000000000000000000000000000000000000000000000000000000000000000"                         \
+	"100002000100000000000000000000000c00030001000000000000000c00040001000000ffffffff"         \
+	"0c00090001000000ffffffff6000010028000100020000000102030405060708090a0b0c0d0e0f10"         \
+	"111213140000000000000000000000001000020002000000ff0f0000000000000c00030002000000"         \
+	"000000000c00040002000000020000000c0009000200000001000000"
+#define SEQ 0x4399
+/* done; -EOPNOTSUPP, -EBUSY and what the driver says, behind the head or all of the request */
+#define ACK "240000000200000199430000000000000000000040000000130005009943000000000000"
+#define NO_TRUST                                                                                   \
+	"38000000020000039943000000000000a1ffffff4000000013000500994300000000000012000100"         \
+	"6e6f2074727573742068657265000000"
+#define NO_TRUST_WHOLE                                                                             \
+	"40000000020000029943000000000000f0ffffff1800000013000500994300000000000001010101"         \
+	"01010101120001006e6f2074727573742068657265000000"
 
 static size_t bytes_of(const char *hex, unsigned char *ret, size_t size)
 {
@@ -221,4 +244,87 @@ DEFINE_TEST(rtnl_knows_what_is_news)
 			FAIL("row %zu", i);
 		CHECK_STR(function, rows[i].function ? rows[i].function : "");
 	}
+}
+
+static void note_vf(void *ctx, unsigned int vf, const char *conf)
+{
+	out_printf(ctx, "%u: %s\n", vf, conf);
+}
+
+DEFINE_TEST(rtnl_tells_the_settings_of_vfs)
+{
+	static const struct {
+		const char *hex, *told, *said;
+		int rc;
+	} rows[] = {
+		{ "", "", "", 0 },
+		{ VFS,
+		  "0: mac=52:54:00:aa:bb:cc vlan=100 trust=0 spoofchk=1\n1: vlan=0\n"
+		  "2: vlan=4095 trust=1\n",
+		  "", 1 },
+		{ ACK, "", "", 1 },
+		{ NO_TRUST, "", "no trust here", -EOPNOTSUPP },
+		{ NO_TRUST_WHOLE, "", "no trust here", -EBUSY },
+		/* other requests, and nobody's */
+		{ REFUSED, "", "", 0 },
+		{ LINK_PCI ACK, "", "", 1 },
+		{ "2c000000180002", "", "", -EPROTO },
+	};
+
+	if (__BYTE_ORDER != __LITTLE_ENDIAN)
+		SKIP("what was recorded is little-endian");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct out told = { 0 };
+		struct rtnl_answer answer = { .found = note_vf, .ctx = &told };
+		unsigned char data[2048];
+		size_t n = bytes_of(rows[i].hex, data, sizeof(data));
+
+		CHECK_EQ(rtnl_parse_answer(data, n, SEQ, &answer), rows[i].rc);
+		CHECK_STR(out_text(&told), rows[i].told);
+		CHECK_STR(answer.said, rows[i].said);
+		out_free(&told);
+	}
+}
+
+DEFINE_TEST(vfconf_has_one_spelling)
+{
+	static const struct {
+		enum vfconf which;
+		const char *text, *value;
+		int rc;
+	} rows[] = {
+		{ VFCONF_MAC, "52:54:00:AA:bb:Cc", "52:54:00:aa:bb:cc", 0 },
+		{ VFCONF_MAC, "52:54:0:aa:bb:cc", "", -EINVAL },
+		{ VFCONF_MAC, "52:54:00:aa:bb", "", -EINVAL },
+		{ VFCONF_MAC, "52:54:00:aa:bb:cc ", "", -EINVAL },
+		{ VFCONF_MAC, "5", "", -EINVAL },
+		{ VFCONF_MAC, "", "", -EINVAL },
+		{ VFCONF_MAC, "00:00:00:00:00:00", "", -EINVAL },
+		{ VFCONF_MAC, "01:00:5e:00:00:01", "", -EINVAL },
+		{ VFCONF_MAC, "ff:ff:ff:ff:ff:ff", "", -EINVAL },
+		{ VFCONF_VLAN, "0", "0", 0 },
+		{ VFCONF_VLAN, "0x10", "16", 0 },
+		{ VFCONF_VLAN, "4094", "4094", 0 },
+		{ VFCONF_VLAN, "4095", "", -ERANGE },
+		{ VFCONF_VLAN, "-1", "", -EINVAL },
+		{ VFCONF_TRUST, "On", "1", 0 },
+		{ VFCONF_SPOOFCHK, "no", "0", 0 },
+		{ VFCONF_SPOOFCHK, "2", "", -EINVAL },
+	};
+	char text[VFCONF_TEXT] = "", value[VFCONF_VALUE];
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		value[0] = '\0';
+		CHECK_EQ(vfconf_parse(rows[i].which, rows[i].text, value), rows[i].rc);
+		CHECK_STR(value, rows[i].value);
+	}
+	vfconf_add(text, VFCONF_VLAN, "7");
+	vfconf_add(text, VFCONF_SPOOFCHK, "1");
+	CHECK_STR(text, "vlan=7 spoofchk=1");
+	vfconf_get(text, VFCONF_SPOOFCHK, value);
+	CHECK_STR(value, "1");
+	vfconf_get(text, VFCONF_MAC, value);
+	CHECK_STR(value, "");
+	vfconf_get("xvlan=3 vlan=12345678901234567890", VFCONF_VLAN, value);
+	CHECK_STR(value, "12345678901234567");
 }

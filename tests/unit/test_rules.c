@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What follows from the facts and requests of a device; every one of its fields must be known to
  * diff. */
+#include <errno.h>
 #include <string.h>
 
 #include "model/diff.h"
 #include "arena.h"
 #include "facts.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -29,7 +31,7 @@ DEFINE_TEST(state_follows_from_facts)
 		  "found on vfio-pci without a claim" },
 		{ "vfio-pci", "alice", "", "", "", "", 0x8086, STATE_CLAIMED, "claimed by alice" },
 		{ "vfio-pci", "alice", "pid=7 comm=qemu\npid=8 comm=x\n", "", "", "", 0x8086,
-		  STATE_HELD, "held open by pid=7 comm=qemu" },
+		  STATE_HELD, "held open by a process, see holders" },
 		{ "ixgbe", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY,
 		  "its driver is ixgbe" },
 		{ "mlx5_vfio_pci", "alice", "", "", "", "", 0x8086, STATE_CLAIMED,
@@ -38,7 +40,7 @@ DEFINE_TEST(state_follows_from_facts)
 		  "claim none is running" },
 		{ "vfio-pci", "alice", "", "", "claim none", "hung", 0x8086, STATE_STUCK, "hung" },
 		{ "vfio-pci", "alice", "", "", "", "", 0xffff, STATE_UNHEALTHY,
-		  "fallen off the bus" },
+		  "fallen off the bus: write 1 to its remove and then to bus/pci/rescan" },
 		{ "vfio-pci", "alice", "", "", "", "", 0x8086, STATE_UNHEALTHY,
 		  "/dev/vfio/7 is not there", true },
 		{ "vfio-pci", "", "", "", "", "", 0x8086, STATE_HOST, "without a claim", true },
@@ -270,10 +272,11 @@ static bool lies_in(size_t i, size_t from, size_t size)
 	return i >= from && i < from + size;
 }
 
-/* If all others were full, device_claim() and device_resource() would read on behind these. */
+/* If all others were full, the functions of derived[] would read on behind these. */
 static bool leads_on(size_t i)
 {
-	return lies_in(i, offsetof(struct device, caps), sizeof(uint32_t));
+	return lies_in(i, offsetof(struct device, caps), sizeof(uint32_t)) ||
+	       i == offsetof(struct device, facts.vfconf) + VFCONF_TEXT - 1;
 }
 
 /* A number that is coming back is shown, and is nothing that restore would be refused for. */
@@ -310,6 +313,7 @@ DEFINE_TEST(every_field_of_a_device_is_in_its_digest)
 	compare_digests(&a, false);
 	memset(&a, 'a', sizeof(a)); /* texts as long as there is room */
 	a.caps = 0;
+	a.facts.vfconf[VFCONF_TEXT - 1] = '\0';
 	compare_digests(&a, true);
 	b = a;
 	STR_COPY(a.facts.driver, "ab");
@@ -366,14 +370,62 @@ DEFINE_TEST(a_vendors_file_tells_caps_and_a_kind)
 	CHECK_STR(kind_name(d.kind), "pci");
 }
 
+/* The cause and the way out, of the file that somebody wrote to. */
+DEFINE_TEST(who_writes_to_a_file_that_is_not_there_reads_why)
+{
+	static const struct {
+		const char *file;
+		uint32_t caps;
+		const char *driver, *claim, *told;
+	} rows[] = {
+		{ "create", CAP_PCI | CAP_VGPU_HOST, "nvidia", "",
+		  "driver nvidia of 0000:41:00.0 makes no mediated devices; load NVIDIA's vGPU host driver" },
+		{ "create", CAP_PCI | CAP_VGPU_HOST, "", "",
+		  "0000:41:00.0 has no driver and makes no mediated devices; load NVIDIA's vGPU host driver" },
+		{ "create", CAP_PCI | CAP_VGPU_HOST, "vfio-pci", "alice",
+		  "0000:41:00.0 is passed through as a whole; write none to its claim first" },
+		{ "create", CAP_PCI | CAP_VGPU_HOST | CAP_TYPES, "nvidia", "",
+		  "0000:41:00.0 makes vGPUs of its VFs; write a type to profile of a VF" },
+		{ "create", CAP_PCI | CAP_TYPES | CAP_VGPU, "nvidia", "",
+		  "0000:41:00.0 can be a vGPU itself; write a type to its profile" },
+		{ "create", CAP_PCI, "ixgbe", "alice",
+		  "driver ixgbe of 0000:41:00.0 makes no mediated devices; only a vGPU driver of a GPU does" },
+		{ "profile", CAP_PCI | CAP_TYPES | CAP_CREATE, "nvidia", "",
+		  "0000:41:00.0 makes mediated devices; write the type to create" },
+		{ "profile", CAP_PCI | CAP_VGPU_HOST, "nvidia", "",
+		  "0000:41:00.0 has no vGPUs; its vgpu_support says why" },
+		{ "vgpu_params", CAP_PCI, "ixgbe", "",
+		  "0000:41:00.0 is not a vGPU; only VFs and mediated devices of GPUs become one" },
+		{ "enabled", CAP_PCI | CAP_NUMVFS, "ixgbe", "",
+		  "0000:41:00.0 is not a GPU; write the number of its VFs to sriov_numvfs" },
+		{ "sriov_numvfs", CAP_PCI | CAP_VF, "", "",
+		  "0000:41:00.0 is a VF itself; write the number of VFs to its PF" },
+		{ "claim", CAP_USB, "hub", "",
+		  "0000:41:00.0 is a hub and cannot be claimed; claim a device on its ports" },
+		{ "vlan", CAP_PCI | CAP_NIC, "ixgbe", "",
+		  "0000:41:00.0 is not a VF of a network card, and only those have it" },
+		{ "speed", CAP_PCI, "", "", "0000:41:00.0 has no speed; its kind is pci" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct device d = { .key = pci_key("0000:41:00.0"), .caps = rows[i].caps };
+		struct err err;
+
+		STR_COPY(d.facts.driver, rows[i].driver);
+		STR_COPY(d.intent.claim, rows[i].claim);
+		CHECK_EQ(device_lacks(&d, rows[i].file, &err), -EOPNOTSUPP);
+		CHECK_STR(err.text, rows[i].told);
+	}
+}
+
 /* MODEL_ABI and their size identify a former process's records: fields that only change places need
  * a new number, or an upgrade confuses them. */
 DEFINE_TEST(layout_has_its_number)
 {
 	if (sizeof(void *) != 8)
 		SKIP("the number below is that of 64 bits");
-	CHECK_EQ(MODEL_ABI, 26);
-	if (device_layout() != 0x22615da1d1e7cff3ull)
+	CHECK_EQ(MODEL_ABI, 45);
+	if (device_layout() != 0x6916e993abc811f2ull)
 		FAIL("struct device has changed: count MODEL_ABI up, and note it here with %#llx",
 		     (unsigned long long)device_layout());
 }

@@ -95,7 +95,7 @@ DEFINE_TEST(vfs_follow_the_kernels_rules)
 	CHECK_STR(plan_number(&w, PF, "4"), "1 " PF " sriov_numvfs 4\n");
 	CHECK_STR(plan_number(&w, PF, "9"), "ERANGE: sriov_numvfs: 9 asked, " PF " has at most 8");
 	CHECK_IN(plan_number(&w, PLAIN, "1"),
-		 "EOPNOTSUPP: " PLAIN " is a pci and has no sriov_numvfs");
+		 "EOPNOTSUPP: " PLAIN " shows no SR-IOV, so it has no VFs");
 	CHECK_IN(plan_number(&w, GPU, "1"),
 		 "EOPNOTSUPP: " GPU " makes no VFs for vGPUs");
 	fake_close(&w);
@@ -193,7 +193,7 @@ DEFINE_TEST(vfs_in_use_stay)
 	fake_edit(&w, VF0, fake_split);
 	CHECK_IN(plan_number(&w, PF, "0"),
 		 "EBUSY: virtfn0 of " PF ": " VF0 " is the parent of mediated device " FAKE_UUID
-		 "; remove that first");
+		 "; write none to its profile");
 	fake_edit(&w, VF0, fake_whole);
 	fake_edit(&w, VF1, fake_by_qemu);
 	CHECK_IN(plan_number(&w, PF, "0"),
@@ -463,7 +463,7 @@ DEFINE_TEST(a_vf_has_its_pfs_serial)
 	CHECK_EQ(pwrite(fd, words, sizeof(words), 0x100), sizeof(words));
 	close(fd);
 	CHECK(!facts_of(&w, PF).serial_known);
-	serials_run(w.backend);
+	ask_now(w.backend, ASK_SERIAL, NULL, 0, 0, NULL);
 	CHECK_EQ(facts_of(&w, PF).serial, 0x9ce330ffdeadbeef);
 	CHECK_EQ(facts_of(&w, VF1).serial, 0x9ce330ffdeadbeef);
 	CHECK(facts_of(&w, VF1).serial_known && facts_of(&w, PLAIN).serial_known);
@@ -477,7 +477,7 @@ DEFINE_TEST(a_vf_has_its_pfs_serial)
 /* That no helper can be had says nothing about a card. */
 DEFINE_TEST(serials_are_looked_for_again)
 {
-	struct touched of = { 0 };
+	struct key of;
 	struct world_fake w;
 	struct roots roots = fake_roots();
 	int nobody[2], spawner;
@@ -486,14 +486,14 @@ DEFINE_TEST(serials_are_looked_for_again)
 	fake_close(&w);
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, nobody) && !close(nobody[1]));
 	w = fake_open_by(nobody[0]);
-	CHECK_EQ(serials_run(w.backend), -ECHILD);
+	CHECK_EQ(ask_now(w.backend, ASK_SERIAL, NULL, 0, 0, NULL), -ECHILD);
 	CHECK(!facts_of(&w, PLAIN).serial_known && !facts_of(&w, VF1).serial_known);
-	of.key = fake_key(PLAIN);
-	serials_of(w.backend, &of, 1);
+	of = fake_key(PLAIN);
+	CHECK_EQ(ask_now(w.backend, ASK_SERIAL, &of, 1, 0, NULL), -ECHILD);
 	CHECK(!facts_of(&w, PLAIN).serial_known);
 	CHECK_EQ(backend_open_spawner(&roots, &spawner, NULL), 0);
 	CHECK_EQ(dup2(spawner, nobody[0]), nobody[0]);
-	CHECK_EQ(serials_run(w.backend), 0);
+	CHECK_EQ(ask_now(w.backend, ASK_SERIAL, NULL, 0, 0, NULL), 0);
 	CHECK(facts_of(&w, PLAIN).serial_known && facts_of(&w, VF1).serial_known);
 	fake_close(&w);
 }

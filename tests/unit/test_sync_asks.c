@@ -114,6 +114,21 @@ static void begin_kept(struct syncworld *s, struct verdict *v)
 	expect(syncworld_settle(s), "");
 }
 
+/* A finalizer keeps it until the device is released. */
+DEFINE_TEST(sync_a_claim_that_is_being_deleted_is_none)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	expect(syncworld_settle(&s), "");
+	js_set(claim_of(&s), "metadata.deletionTimestamp",
+	       json_object_new_string("2026-01-01T00:00:00Z"));
+	expect(syncworld_settle(&s), RELEASE);
+	syncworld_free(&s);
+}
+
 DEFINE_TEST(sync_a_release_that_is_refused_stands_at_the_device)
 {
 	struct syncworld s;
@@ -183,6 +198,34 @@ DEFINE_TEST(sync_the_tree_gets_lines_for_several_devices_at_a_time)
 	expect_beside(IN_GROUP("none"), LINE(OTHER_NAME, OTHER, "bob"));
 	expect_beside(IN_GROUP("37"), "");
 	expect_beside(IN_GROUP("38") " physfn=" NVME, "");
+}
+
+/* VFs of two cards that are in one group: what is done to one card concerns the other. */
+DEFINE_TEST(sync_the_tree_gets_one_line_for_children_of_one_group)
+{
+	static const char *const groups[] = { "37", "38" };
+	struct syncworld s;
+	struct verdict v;
+
+	for (size_t i = 0; i < ARRAY_SIZE(groups); i++) {
+		char second[64];
+
+		snprintf(second, sizeof(second), "iommu_group=%s class=0x020000 kind=sriov-nic",
+			 groups[i]);
+		syncworld_init(&s);
+		syncworld_device(&s, "0000:02:00.0",
+				 "iommu_group=37 class=0x020000 kind=sriov-nic");
+		syncworld_device(&s, "0000:03:00.0", second);
+		syncworld_device(&s, NVME, "iommu_group=90 physfn=0000:02:00.0 " UNCLAIMED);
+		syncworld_device(&s, OTHER, "iommu_group=91 physfn=0000:03:00.0 " UNCLAIMED);
+		syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+		expect(syncworld_settle(&s), LINE(NAME, NVME, "alice"));
+		answer(&s, &v, 0, "");
+		v.running = true;
+		syncworld_object(&s, PCI_CLAIM, OTHER_CLAIM);
+		expect(syncworld_settle(&s), i ? LINE(OTHER_NAME, OTHER, "bob") : "");
+		syncworld_free(&s);
+	}
 }
 
 /* Before Linux 6.2. */

@@ -226,6 +226,11 @@ DEFINE_TEST(sync_the_management_network_is_left_out)
 	expect(syncworld_settle(&s), "");
 	CHECK_EQ(json_object_object_length(s.w.objects[PCI_DEVICE]), 0);
 	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "message"), "the host needs it: NIC eno50");
+	syncworld_device(&s, NVME,
+			 "class=0x020000 kind=sriov-nic claim=none sriov_numvfs=0 "
+			 "host_critical=\"NIC eno50 is in the bridge mgmt-br\" claimable=\"no\"");
+	expect(syncworld_settle(&s), "");
+	CHECK_EQ(json_object_object_length(s.w.objects[PCI_DEVICE]), 0);
 	syncworld_free(&s);
 }
 
@@ -286,5 +291,41 @@ DEFINE_TEST(sync_a_gpu_is_enabled_from_either_side)
 	syncworld_device(&s, GPU, GPU_FACTS("0"));
 	expect(syncworld_settle(&s), "");
 	CHECK(!json_object_get_boolean(js_get(o, "spec.enabled")));
+	syncworld_free(&s);
+}
+
+/* Somebody has written into the status: it is ours to the last member. */
+DEFINE_TEST(sync_a_status_that_says_more_is_written_anew)
+{
+	static const char vf[] = "class=0x030200 kind=vgpu driver=nvidia claim=none profile=none "
+				 "profiles_available=\"name=\\\"A2-4Q\\\" id=747\" physfn=" GPU;
+	struct syncworld s;
+	json_object *o;
+
+	syncworld_init(&s);
+	syncworld_device(&s, "0000:08:00.4", vf);
+	expect(syncworld_settle(&s), "");
+	expect(syncworld_decide(&s), "");
+	o = object_find(&s.w, VGPU_DEVICE, "node1-000008004");
+	js_set(o, "status.availableTypes.A2-16Q", json_object_new_string("749"));
+	expect_in(&s, "status vgpudevices/node1-000008004");
+	json_object_object_del(js_get(o, "status.availableTypes"), "A2-16Q");
+	expect(syncworld_decide(&s), "");
+	js_set(o, "status.uuid", json_object_new_string("747"));
+	expect_in(&s, "status vgpudevices/node1-000008004");
+	syncworld_free(&s);
+}
+
+/* A server refuses the whole object for a control character, also one that the tree has quoted. */
+DEFINE_TEST(sync_text_that_is_not_clean_does_not_reach_the_cluster)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME,
+			 FACTS "driver=vfio-pci claim=alice reason=\"held by q\\xc2\\x9bx\302\233\"");
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	free(syncworld_settle(&s));
+	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "message"), "held by q??x??");
 	syncworld_free(&s);
 }

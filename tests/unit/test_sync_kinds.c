@@ -472,3 +472,26 @@ DEFINE_TEST(sync_kinds_what_waits_in_the_tree_is_not_undone_in_the_cluster)
 	CHECK_STR(condition(&s, NET_DEVICE, NIC_NAME, "type"), "");
 	syncworld_free(&s);
 }
+
+DEFINE_TEST(sync_kinds_a_gpu_stays_enabled_while_its_driver_is_away)
+{
+	struct syncworld s;
+	json_object *o;
+
+	syncworld_init(&s);
+	syncworld_device(&s, GPU, GPU_FACTS("4") " asked=\"enabled=1\"");
+	expect(syncworld_settle(&s), "");
+	syncworld_device(&s, GPU, GPU_FACTS("0") " asked=\"enabled=1\"");
+	expect(syncworld_settle(&s), "");
+	o = object(&s, GPU_DEVICE, GPU_NAME);
+	CHECK(json_object_get_boolean(js_get(o, "spec.enabled")));
+	/* others have removed the VFs, and 0 was written */
+	syncworld_device(&s, GPU, GPU_FACTS("4") " asked=\"enabled=0\"");
+	expect(syncworld_settle(&s), "");
+	CHECK(!json_object_get_boolean(js_get(o, "spec.enabled")));
+	/* a driver that takes a number tells of that */
+	syncworld_device(&s, GPU, GPU_FACTS("0") " asked=\"sriov_numvfs=4\"");
+	expect(syncworld_settle(&s), "");
+	CHECK(json_object_get_boolean(js_get(o, "spec.enabled")));
+	syncworld_free(&s);
+}

@@ -8,6 +8,7 @@
 #include "k8s-sync/agree/js.h"
 #include "k8s-sync/api/access.h"
 #include "k8s-sync/api/intake.h"
+#include "k8s-sync/api/path.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
@@ -214,4 +215,28 @@ DEFINE_TEST(sync_objects_are_printed_as_yaml_that_reads_the_same)
 	CHECK_STR(yml_text(yml_get(y, "a"), "b/c"), "x: y");
 	yml_free(y);
 	out_free(&out);
+}
+
+DEFINE_TEST(sync_a_name_is_one_segment_of_a_path)
+{
+	static const struct {
+		const char *name, *path;
+	} rows[] = {
+		{ "node1-000005000", "node1-000005000" },
+		{ "node1-eth0.100", "node1-eth0.100" },
+		{ "node1-a?b%2f#c/../d e", "node1-a%3Fb%252f%23c%2F..%2Fd%20e" },
+		{ "..", "%2E%2E" },
+		{ "\xc3\xa4\n", "%C3%A4%0A" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct out path = { 0 };
+
+		path_put(&path, rows[i].name);
+		CHECK_STR(out_text(&path), rows[i].path);
+		out_free(&path);
+	}
+	CHECK(path_is_version("18446744073709551615") && path_is_version("0"));
+	CHECK(!path_is_version("") && !path_is_version("1 2") && !path_is_version("7&limit=1") &&
+	      !path_is_version("184467440737095516150"));
 }

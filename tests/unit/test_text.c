@@ -145,6 +145,7 @@ DEFINE_TEST(what_is_no_text_is_quoted)
 		{ "\xf0\x9f\x9a\x80", "\xf0\x9f\x9a\x80" },
 		{ "\xf4\x90\x80\x80", "\"\\xf4\\x90\\x80\\x80\"" }, /* beyond the last */
 		{ "\xff", "\"\\xff\"" },
+		{ "\xe2\x80\xae", "\"\\xe2\\x80\\xae\"" }, /* turns the text */
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -180,6 +181,10 @@ DEFINE_TEST(refusals_hold_no_control_characters)
 	CHECK_EQ(fail_wrap(&err, "claim"), -EBUSY);
 	CHECK_STR(err.text, "claim: x?[31m?");
 	CHECK_EQ(fail(NULL, EBUSY, "nobody asks"), -EBUSY);
+	fail(&err, EBUSY, "held by q\302\233x%s", "\303");
+	CHECK_STR(err.text, "held by q??x?");
+	fail_wrap(&err, "\302\233%.1s", "\303\244"); /* a letter that is cut by its length */
+	CHECK_STR(err.text, "???: held by q??x?");
 	fail(&err, EIO, "the cause");
 	fail(&err, EIO, "%s; and more", err.text);
 	CHECK_STR(err.text, "the cause; and more");
@@ -212,6 +217,7 @@ DEFINE_TEST(a_sentence_that_is_too_long_loses_the_middle_of_a_name)
 	check_fit("on /ääääääääää now", 25, "on /äää...äää now");
 	/* Where there are no names, it ends early. */
 	check_fit("a b c d e f g h i", 8, "a b c d");
+	check_fit("a b c d \303\244 f g h i", 10, "a b c d ");
 }
 
 DEFINE_TEST(a_refusal_keeps_its_way_out)
@@ -246,6 +252,75 @@ DEFINE_TEST(text_label_is_quoted_for_prometheus)
 		struct out o = { 0 };
 
 		out_label(&o, "l", rows[i][0]);
+		CHECK_STR(out_text(&o), rows[i][1]);
+		out_free(&o);
+	}
+}
+
+DEFINE_TEST(a_copy_that_is_cut_holds_no_part_of_a_letter)
+{
+	static const char *const rows[][2] = {
+		{ "abcdefgh", "abcde" },
+		{ "abcd\303\244", "abcd" },
+		{ "abc\342\202\254", "abc" },
+		{ "ab\360\237\232\200", "ab" },
+		{ "a\360\237\232\200x", "a\360\237\232\200" },
+		{ "\200\200\200\200\200\200\200", "\200\200\200\200\200" }, /* no letters at all */
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[6];
+
+		CHECK(!STR_COPY(text, rows[i][0]));
+		CHECK_STR(text, rows[i][1]);
+	}
+}
+
+DEFINE_TEST(text_clean_is_fit_for_a_terminal)
+{
+	static const char *const rows[][2] = {
+		{ "", "" },
+		{ "Gr\303\266\303\237e \"3\"", "Gr\303\266\303\237e \"3\"" },
+		{ "\033[31m\177\n", "?[31m??" },
+		{ "\302\205\303", "???" },
+		{ "a\342\200\256b\342\201\246c\357\273\277", "a???b???c???" },
+		{ "q\302\233x", "q??x" },			  /* U+009B, CSI */
+		{ "a\302\255b\330\234c", "a??b??c" },	  /* U+00AD, U+061C */
+		{ "\363\240\200\201\363\240\201\237x", "????????x" }, /* U+E0001, U+E005F */
+		{ "\357\277\276\357\277\277", "??????" },	  /* U+FFFE, U+FFFF */
+		{ "\357\277\275\302\240\364\217\277\277", "\357\277\275\302\240\364\217\277\277" },
+		{ "\342\200", "??" },
+		{ "\346\274\242\345\255\227", "\346\274\242\345\255\227" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		char text[32];
+
+		STR_COPY(text, rows[i][0]);
+		str_clean(text);
+		CHECK_STR(text, rows[i][1]);
+	}
+}
+
+DEFINE_TEST(text_for_all_names_no_holder)
+{
+	static const char *const rows[][2] = {
+		{ "0000:05:02.0 is held by qemu (pid 7); stop it and write again",
+		  "0000:05:02.0 is held by a process, see holders; stop it and write again" },
+		{ "perhaps held by a (pid 1) (pid 81234), whose", "perhaps held by a process, see holders, whose" },
+		{ "it is held by x (pid 1) and held by y (pid 2)",
+		  "it is held by a process, see holders and held by a process, see holders" },
+		{ "held by a process, see holders", "held by a process, see holders" },
+		{ "held by nobody of 15 letters or so (pid 3)", "held by nobody of 15 letters or so (pid 3)" },
+		{ "claimed by alice", "claimed by alice" },
+		{ "held by ", "held by " },
+		{ "", "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct out o = { 0 };
+
+		out_for_all(&o, rows[i][0]);
 		CHECK_STR(out_text(&o), rows[i][1]);
 		out_free(&o);
 	}

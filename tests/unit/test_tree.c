@@ -148,6 +148,7 @@ static int text_of(const char *buf, size_t size, char *text)
 DEFINE_TEST(write_text_is_one_line)
 {
 	char text[WRITE_MAX + 1], big[WRITE_MAX + 1];
+	struct err err = { 0 };
 
 	CHECK_EQ(text_of("alice\n", 6, text), 0);
 	CHECK_STR(text, "alice");
@@ -157,6 +158,8 @@ DEFINE_TEST(write_text_is_one_line)
 	CHECK_STR(text, "");
 	CHECK_EQ(text_of("a\n\n", 3, text), -EINVAL);
 	CHECK_EQ(text_of("a\nb\n", 4, text), -EINVAL);
+	CHECK_EQ(request_text("claim", "a\nb", 3, text, &err), -EINVAL);
+	CHECK_STR(err.text, "claim: one line at a time");
 	CHECK_EQ(text_of("a\0b", 3, text), -EINVAL);
 	CHECK_EQ(text_of("a\tb", 3, text), -EINVAL);
 	memset(big, 'x', sizeof(big));
@@ -272,7 +275,7 @@ DEFINE_TEST(what_a_vmm_takes)
 	row_shows(&dev, "qemu", "-device vfio-pci,host=0000:02:00.0\n");
 	STR_COPY(dev.key.name, "10000:e1:1f.7"); /* more than QEMU's host= takes */
 	row_shows(&dev, "qemu", "-device vfio-pci,sysfsdev=/sys/bus/pci/devices/10000:e1:1f.7\n");
-	row_shows(&dev, "hostdev.xml", "domain='0x10000' bus='0xe1' slot='0x1f' function='0x7'");
+	row_shows(&dev, "hostdev.xml", "none\n");
 }
 
 DEFINE_TEST(resource_names_have_an_order)

@@ -48,14 +48,12 @@ static void wait_for(const atomic_int *what, int value)
 	CHECK_EQ(atomic_load(what), value);
 }
 
-static struct turns start(void)
+static void start(struct turns *s)
 {
-	struct turns s;
 	struct pool *pool;
 
 	CHECK_EQ(pool_new(64, &pool, NULL), 0);
-	turns_init(&s, pool);
-	return s;
+	turns_init(s, pool);
 }
 
 static int submit(struct turns *s, uid_t uid, turn_job *run, void *ctx)
@@ -67,40 +65,41 @@ static int submit(struct turns *s, uid_t uid, turn_job *run, void *ctx)
 static void end(struct turns *s)
 {
 	CHECK(pool_end(s->pool));
-	CHECK(!s->users && !s->running && !s->waiting);
+	CHECK(!s->first && !s->running && !s->waiting.used);
 	pool_free(s->pool);
 	turns_destroy(s);
 }
 
-DEFINE_TEST(turns_of_one_user_keep_nobody_waiting)
+DEFINE_TEST(turns_of_one_user_keep_no_reserve_waiting)
 {
-	atomic_bool root = false, other = false;
-	struct turns s = start();
+	atomic_bool root = false;
+	struct turns s;
 
+	start(&s);
 	pthread_mutex_lock(&gate);
 	for (intptr_t i = 0; i < 400; i++)
 		CHECK_EQ(submit(&s, 1000, job, (void *)i), 0);
-	wait_for(&running, TURNS_OF_USER);
+	wait_for(&running, TURNS_OF_ALL);
 	CHECK_EQ(submit(&s, 0, at_once, &root), 0);
-	CHECK_EQ(submit(&s, 1001, at_once, &other), 0);
-	for (int i = 0; i < 20000 && !(atomic_load(&root) && atomic_load(&other)); i++)
+	for (int i = 0; i < 20000 && !atomic_load(&root); i++)
 		usleep(1000);
-	CHECK(atomic_load(&root) && atomic_load(&other));
+	CHECK(atomic_load(&root));
 	CHECK_EQ(atomic_load(&done), 0);
 	pthread_mutex_unlock(&gate);
 	wait_for(&done, 400);
-	CHECK_EQ(atomic_load(&most), TURNS_OF_USER);
+	CHECK_EQ(atomic_load(&most), TURNS_OF_ALL);
 	/* In order, but for those that run side by side. */
 	for (intptr_t i = 0; i < 400; i++)
-		CHECK(atomic_load(&order[i]) < i + 2 * TURNS_OF_USER);
+		CHECK(atomic_load(&order[i]) < i + 2 * TURNS_OF_ALL);
 	end(&s);
 }
 
 DEFINE_TEST(turns_of_many_users_leave_room)
 {
 	atomic_bool root = false;
-	struct turns s = start();
+	struct turns s;
 
+	start(&s);
 	pthread_mutex_lock(&gate);
 	for (uid_t uid = 1; uid <= 40; uid++)
 		for (int i = 0; i < 10; i++)
@@ -118,13 +117,14 @@ DEFINE_TEST(turns_of_many_users_leave_room)
 
 DEFINE_TEST(turns_that_wait_are_bounded)
 {
-	struct turns s = start();
+	struct turns s;
 	int n = 0, more = 0;
 
+	start(&s);
 	pthread_mutex_lock(&gate);
 	while (!submit(&s, 1000, job, NULL))
 		n++;
-	CHECK_EQ(n, TURNS_OF_USER + WAITING_OF_USER);
+	CHECK_EQ(n, TURNS_OF_ALL + WAITING_OF_USER);
 	CHECK_EQ(submit(&s, 1000, job, NULL), -EDQUOT);
 	/* However many come, one is taken of each. */
 	for (uid_t uid = 2000; uid < 2030; uid++, n++)
@@ -143,16 +143,17 @@ DEFINE_TEST(turns_that_wait_are_bounded)
 
 DEFINE_TEST(turns_that_hang_count_for_nobody)
 {
-	struct turns s = start();
+	struct turns s;
 
+	start(&s);
 	pthread_mutex_lock(&gate);
-	for (int i = 0; i < TURNS_OF_USER; i++)
+	for (int i = 0; i < TURNS_OF_ALL; i++)
 		CHECK_EQ(submit(&s, 1000, yields, NULL), 0);
-	wait_for(&running, TURNS_OF_USER);
+	wait_for(&running, TURNS_OF_ALL);
 	for (int i = 0; i < 10; i++)
 		CHECK_EQ(submit(&s, 1000, job, NULL), 0);
-	wait_for(&running, 2 * TURNS_OF_USER);
+	wait_for(&running, TURNS_OF_ALL + 10);
 	pthread_mutex_unlock(&gate);
-	wait_for(&done, TURNS_OF_USER + 10);
+	wait_for(&done, TURNS_OF_ALL + 10);
 	end(&s);
 }

@@ -247,7 +247,7 @@ DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_finishes, 300)
 			bench_stop(&b);
 			begin_and_die(&b, at, after);
 			bench_start(&b);
-			engine_recover(b.e, true);
+			bench_recover(&b, true);
 			submit(&b, 0, "5", &v); /* sent again */
 			await(&v);
 			CHECK_EQ(v.err.code, 0);
@@ -276,7 +276,7 @@ DEFINE_SLOW_TEST(killed_at_any_step_the_next_process_undoes, 300)
 		CHECK_EQ(kernel.level[0], 5);
 		kernel.fail_at = at;
 		bench_start(&b);
-		engine_recover(b.e, true);
+		bench_recover(&b, true);
 		for (int i = 0; i < 5000 && (kernel.level[0] != 1 || look(&b, 0).busy[0]); i++)
 			usleep(1000);
 		usleep(20000);
@@ -312,7 +312,7 @@ DEFINE_TEST(killed_after_its_verdict_an_op_is_not_done_again)
 		kernel.fail_at = refused ? -1 : 1;
 		kernel.level[0] = 3; /* somebody else was here meanwhile */
 		bench_start(&b);
-		engine_recover(b.e, true);
+		bench_recover(&b, true);
 		submit(&b, 0, "5", &v); /* sent again */
 		await(&v);
 		CHECK_EQ(v.err.code, refused ? EIO : 0);
@@ -330,10 +330,10 @@ DEFINE_TEST(what_the_disk_refuses_is_not_done)
 
 	world_reset();
 	bench_start(&b);
-	disk.fail_pending = 1;
+	disk.fail_begun = 1;
 	CHECK_EQ(set(&b, 0, "5", &v), ENOSPC);
 	CHECK_EQ(kernel.started, 0);
-	disk.fail_pending = 0;
+	disk.fail_begun = 0;
 	disk.fail_kept = 1;
 	CHECK_EQ(set(&b, 0, "5", &v), ENOSPC);
 	for (int i = 0; i < DEVICES; i++)
@@ -402,7 +402,7 @@ DEFINE_TEST(a_verdict_names_the_request_that_was_refused)
 	CHECK_EQ(set_both(&b, "5", "x", &v), EIO);
 	CHECK_EQ(v.err.line, 2);
 	kernel.fail_at = kernel.undo_fails_at = -1;
-	disk.fail_pending = 1;
+	disk.fail_begun = 1;
 	CHECK_EQ(set_both(&b, "5", "x", &v), ENOSPC);
 	CHECK_EQ(v.err.line, 0);
 	bench_stop(&b);
@@ -433,7 +433,7 @@ DEFINE_TEST(an_op_is_done_once_each_time)
 	bench_start(&b);
 	pulse(&b, "", "", &v);
 	CHECK_EQ(kernel.pulses, 1);
-	CHECK_EQ(disk.pending + disk.kept, 0);
+	CHECK_EQ(disk.begun + disk.kept, 0);
 	pulse(&b, "5", "x", &v);
 	CHECK_EQ(kernel.pulses, 2);
 	CHECK_EQ(kernel.level[0], 5);
@@ -463,7 +463,7 @@ DEFINE_TEST(an_op_that_was_done_is_not_done_again)
 		CHECK_EQ(waitpid(pid, NULL, 0), pid);
 		CHECK_EQ(kernel.pulses, 1);
 		bench_start(&b);
-		engine_recover(b.e, true);
+		bench_recover(&b, true);
 		pulse(&b, "", "", &v); /* sent again */
 		CHECK_EQ(kernel.pulses, after ? 1 : 2);
 		bench_stop(&b);

@@ -96,7 +96,7 @@ DEFINE_TEST(garbled_lines_cost_nothing_but_themselves)
 	}
 }
 
-DEFINE_TEST(names_may_have_anything_that_a_line_shows)
+DEFINE_TEST(names_may_have_anything_that_can_be_shown)
 {
 	CHECK_STR(parsed("ID : vGPU Name\n"
 			 "1 : NVIDIA \"A2\"-4Q\n"
@@ -107,10 +107,13 @@ DEFINE_TEST(names_may_have_anything_that_a_line_shows)
 			 "6 : A2-4\n"
 			 "7 : A2-4Q\n"
 			 "8 : a=b : c\n"
-			 "9 : \xc3\xa4 \xff\n"
-			 "10 : 747\n"),
+			 "9 : \xc3\xa4\n"
+			 "10 : 747\n"
+			 "11 : \xff\n"
+			 "12 : A2\xc2\x9b\n"
+			 "13 : A2\xe2\x80\x8b\n"),
 		  "1=NVIDIA \"A2\"-4Q, 2=A  2, 3=A2/A16-4Q, 4=A2\\4Q, 5=A2, 6=A2-4, 7=A2-4Q, "
-		  "8=a=b : c, 9=\xc3\xa4 \xff, 10=747");
+		  "8=a=b : c, 9=\xc3\xa4, 10=747");
 }
 
 static char *line_of(char *buf, const char *before, char c, size_t n, const char *behind)
@@ -173,7 +176,7 @@ DEFINE_TEST(a_type_is_found_by_name_or_id)
 	/* An id is meant before a name. */
 	CHECK_STR(types_find(&types, "2", &twice)->id, "2");
 	CHECK(!twice);
-	types_find(&types, "twin", &twice);
+	CHECK_STR(types_find(&types, "twin", &twice)->id, "3");
 	CHECK(twice);
 	CHECK_STR(types_find(&types, "4", &twice)->id, "4");
 	CHECK(!twice);
@@ -295,7 +298,7 @@ DEFINE_TEST(profiles_are_read_as_they_were_written)
 {
 	static const char *const names[] = {
 		"NVIDIA A2-4Q", "with \"quotes\"", "a  b", "A2/A16", "back\\slash\\",
-		"a=b",		"\xc3\xa4 \xff",   "name", "none"
+		"a=b",		"\xc3\xa4 \xc3\xb6",   "name", "none"
 	};
 	char text[2048] = "ID : vGPU Name\n";
 	struct world_fake w = a_card();

@@ -64,6 +64,17 @@ DEFINE_TEST(uevent_finds_the_last_function_of_a_path)
 	}
 }
 
+DEFINE_TEST(uevent_finds_the_usb_device_of_a_path)
+{
+	struct uevent ev = { .devpath = PATH "/usb1/1-1/1-1.2/1-1.2:1.0/host6/block/sdd" };
+	struct key key;
+
+	CHECK(uevent_usb(&ev, &key));
+	CHECK_STR(key.name, "1-1.2");
+	ev.devpath = PATH "/host0/target0:0:0/0:0:0:0/block/sda";
+	CHECK(!uevent_usb(&ev, &key));
+}
+
 DEFINE_TEST(uevent_refuses_what_is_none)
 {
 	struct uevent ev;

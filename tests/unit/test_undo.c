@@ -164,7 +164,7 @@ DEFINE_TEST(killed_while_it_is_kept_an_op_is_undone_as_a_whole)
 		disk.fail_kept = 1;
 		bench_start(&b);
 		CHECK_STR(look(&b, 0).intent.claim, text);
-		engine_recover(b.e, true);
+		bench_recover(&b, true);
 		submit(&b, 0, text, &v); /* sent again */
 		await(&v);
 		CHECK_EQ(v.err.code, ENOSPC);
@@ -205,7 +205,7 @@ DEFINE_TEST(killed_while_it_is_kept_an_op_takes_nothing_from_who_comes_next)
 	bench_start(&b);
 	CHECK_STR(look(&b, 0).intent.claim, "1");
 	edit(b.m, name_it);
-	engine_recover(b.e, true);
+	bench_recover(&b, true);
 	submit(&b, 0, "1", &v); /* sent again */
 	await(&v);
 	CHECK_EQ(v.err.code, ENOSPC);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* USB devices: where they sit, lines of their interfaces, names, what they do not say. */
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <unistd.h>
 
 #include "backend/bus.h"
@@ -82,6 +84,13 @@ DEFINE_TEST(usb_names_come_from_usb_ids)
 	f.device = 0x1667;
 	usb_names("usb.ids", &f, &n);
 	CHECK_STR(n.description, "Mass Storage: Kingston Technology Device 1667");
+	STR_COPY(f.manufacturer, "King");
+	STR_COPY(f.product, "Traveler \"3\"");
+	CHECK(usb_names("usb.ids", &f, &n));
+	CHECK_STR(n.description, "Mass Storage: Kingston Technology Traveler \"3\"");
+	CHECK(!usb_names("/nonexistent/usb.ids", &f, &n));
+	CHECK_STR(n.description, "Mass Storage: King Traveler \"3\"");
+	f.manufacturer[0] = f.product[0] = '\0';
 	f.class_code = 0x420000;
 	f.vendor = 0xffff;
 	usb_names("usb.ids", &f, &n);
@@ -126,6 +135,49 @@ DEFINE_TEST(usb_with_missing_descriptors)
 	CHECK_STR(f.interfaces, "1.0 000000 -\n1.2 000000 -\n1.10 000000 cdc_acm");
 	CHECK_STR(f.driver, "cdc_acm");
 	CHECK_EQ(f.use, USE_HOST);
+	sysfs_close(&b->sys);
+	free(b);
+}
+
+static void *take_ids_away(void *ctx)
+{
+	int *watch = ctx;
+	char events[4096];
+
+	if (read(*watch, events, sizeof(events)) > 0)
+		unlink("sys/bus/usb/devices/1-1/idVendor");
+	return NULL;
+}
+
+/* The kernel takes its attributes away before its directory, in the middle of our look. Entries
+ * that say nothing make that look last. */
+DEFINE_TEST(usb_that_goes_while_it_is_read_is_gone)
+{
+	struct backend *b = calloc(1, sizeof(*b));
+	int rc = 0;
+
+	CHECK(b && !chdir(test_dir()));
+	host_open(&b->sys);
+	host_file("0001\n", "sys/bus/usb/devices/1-1/idProduct");
+	host_file("480\n", "sys/bus/usb/devices/1-1/speed");
+	for (int i = 0; i < 3000; i++)
+		host_file("", "sys/bus/usb/devices/1-1/entry%d", i);
+	for (int i = 0; i < 50 && !rc; i++) {
+		int watch = inotify_init1(IN_CLOEXEC);
+		struct vgpu_types *types;
+		pthread_t thread;
+		struct facts f;
+		struct key key;
+
+		CHECK(watch >= 0 && key_make(BUS_USB, "1-1", &key));
+		host_file("0627\n", "sys/bus/usb/devices/1-1/idVendor");
+		CHECK(inotify_add_watch(watch, "sys/bus/usb/devices/1-1/speed", IN_OPEN) >= 0);
+		CHECK(!pthread_create(&thread, NULL, take_ids_away, &watch));
+		rc = usb_bus.observe(b, &key, &f, &types);
+		CHECK(!pthread_join(thread, NULL));
+		close(watch);
+	}
+	CHECK_EQ(rc, -ENODEV);
 	sysfs_close(&b->sys);
 	free(b);
 }

@@ -58,6 +58,8 @@ DEFINE_TEST(what_was_is_recorded_before_the_write)
 		{ "unbind_lock", "1", "0" },
 		{ "create", "nvidia-745 4b20d080-1b54-4048-85b3-a6a62d165c01", "" },
 		{ "remove", FAKE_UUID, "nvidia-745 " FAKE_UUID },
+		{ "rtnetlink", "vlan=5 trust=1", "vlan=none trust=none" }, /* no VF */
+		{ "rtnetlink_back", "mac=none", "mac=none" },
 		{ "own_node", "", "" },		/* it has none */
 		{ "own", "0:0", "0:0 0:0" }, /* no write, and nothing to be given */
 	};

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "backend/pci/reserved.h"
 #include "backend/use.h"
 #include "backend/vfio/vfio.h"
 #include "fakepci.h"
@@ -174,6 +175,49 @@ DEFINE_TEST(claim_is_refused_with_the_cause)
 	fake_close(&w);
 }
 
+/* The kernel attaches such a group to no guest, whoever forces the claim. */
+DEFINE_TEST(claim_of_memory_that_the_firmware_reserves)
+{
+	struct world_fake w = server();
+	struct err err = { 0 };
+
+	test_file("sys/kernel/iommu_groups/41/reserved_regions",
+		  "0x00000000791a0000 0x00000000791affff direct\n");
+	CHECK_EQ(ask_now(w.backend, ASK_RESERVED, NULL, 0, 0, &err), 0);
+	for (int force = 0; force < 2; force++)
+		CHECK_IN(plan_of(&w, AUDIO, "alice", force),
+			 "EOPNOTSUPP: the firmware reserves memory for IOMMU group 41 of " AUDIO
+			 " (RMRR or IVMD), so the kernel gives it to no guest; in the firmware, turn off ");
+	claimed(&w);
+	CHECK_STR(plan_of(&w, GPU, "alice", false), "nothing to do\n");
+	CHECK_IN(plan_of(&w, GPU, "", false), "1 " GPU " unbind vfio-pci\n");
+	fake_close(&w);
+}
+
+static void behind_gpu(struct device *dev)
+{
+	dev->facts.behind = fake_key(GPU);
+}
+
+/* As VMD is: its driver makes the functions of a domain behind it, mostly in its own group. */
+DEFINE_TEST(claim_of_a_controller_leaves_out_what_is_behind_it)
+{
+	struct world_fake w = server();
+
+	fake_edit(&w, AUDIO, behind_gpu);
+	CHECK_STR(plan_of(&w, AUDIO, "alice", true),
+		  "EOPNOTSUPP: " AUDIO " is behind VMD " GPU
+		  "; turn VMD off in the firmware, or claim that controller");
+	CHECK_STR(plan_of(&w, GPU, "alice", false), "1 " GPU " driver_override vfio-pci\n"
+						    "2 " GPU " unbind nvidia\n"
+						    "3 " GPU " bind vfio-pci\n"
+						    "4 " GPU " node /dev/vfio/41\n");
+	fake_edit(&w, AUDIO, fake_by_alice);
+	CHECK_IN(plan_of(&w, GPU, "bob", false),
+		 "EBUSY: " GPU " carries " AUDIO ", which is claimed by alice; write none");
+	fake_close(&w);
+}
+
 static void shared_by_three(struct device *dev)
 {
 	fake_split(dev);
@@ -197,12 +241,12 @@ DEFINE_TEST(claim_takes_no_function_that_is_split)
 	for (int force = 0; force < 2; force++)
 		CHECK_IN(plan_of(&w, GPU, "alice", force),
 			 "EBUSY: " GPU " is the parent of mediated device " FAKE_UUID
-			 "; remove that first");
+			 "; write none to profile in mdevs/" FAKE_UUID);
 	CHECK_IN(plan_of(&w, AUDIO, "alice", false),
 		 "EBUSY: " AUDIO " shares IOMMU group 41 with " GPU ": " GPU
-		 " is the parent of mediated device " FAKE_UUID "; remove");
+		 " is the parent of mediated device " FAKE_UUID "; write none");
 	fake_edit(&w, GPU, shared_by_three);
-	CHECK_IN(plan_of(&w, GPU, "alice", false), FAKE_UUID " and 2 more; remove those first");
+	CHECK_IN(plan_of(&w, GPU, "alice", false), FAKE_UUID " and 2 more; write none");
 	/* Right before the step. */
 	model_lock(w.model);
 	CHECK_EQ(refuse_taken_away(model_find(w.model, &key), true, &err), -EBUSY);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "backend/ask.h"
 #include "backend/claim.h"
 #include "backend/gpu/types.h"
 #include "backend/gpu/vgpu.h"
@@ -101,7 +102,7 @@ DEFINE_TEST(a_vf_becomes_a_vgpu_by_name_or_id)
 	CHECK_STR(PLAN_OF("747"), "1 " VF0 " profile NVIDIA A2-4Q\n");
 	CHECK_STR(PLAN_OF(""), "nothing to do\n");
 	CHECK_IN(plan_of(&w, GPU, "profile", "NVIDIA A2-4Q"),
-		 "EOPNOTSUPP: " GPU " is a sriov-gpu and has no profile");
+		 "EOPNOTSUPP: " GPU " makes vGPUs of its VFs; write to that file of a VF");
 	fake_edit(&w, VF0, with_params);
 	CHECK_STR(PLAN_OF("NVIDIA A2-4Q"),
 		  "1 " VF0 " profile NVIDIA A2-4Q\n2 " VF0 " vgpu_params a=1\n");
@@ -127,6 +128,25 @@ DEFINE_TEST(one_vgpu_becomes_another_or_none)
 	fake_edit(&w, VF0, half_done);
 	CHECK_STR(PLAN_OF("NVIDIA A2-4Q"),
 		  "1 " VF0 " profile none\n2 " VF0 " profile NVIDIA A2-4Q\n");
+	fake_close(&w);
+}
+
+/* All that end do so before the first one is made, whatever the order of the lines. */
+DEFINE_TEST(a_card_is_carved_anew)
+{
+	struct world_fake w = card();
+	struct request both[] = { fake_request(VF0, 0, "profile", "NVIDIA A2-4Q"),
+				  fake_request(VF1, 0, "profile", "NVIDIA A2-4Q") };
+
+	fake_attr(VF1, "nvidia/creatable_vgpu_types", "748 : NVIDIA A2-8Q\n");
+	becomes(&w, VF0, "748\n", "ID : vGPU Name\n");
+	fake_edit(&w, VF0, with_params);
+	fake_attr(VF1, "nvidia/vgpu_params", "b=2\n"); /* somebody else has made it */
+	becomes(&w, VF1, "748\n", "ID : vGPU Name\n");
+	CHECK_STR(fake_plan(&w, both, 2, false),
+		  "1 " VF0 " profile none\n2 " VF1 " vgpu_params none\n3 " VF1 " profile none\n"
+		  "4 " VF0 " profile NVIDIA A2-4Q\n5 " VF0 " vgpu_params a=1\n"
+		  "6 " VF1 " profile NVIDIA A2-4Q\n7 " VF1 " vgpu_params b=2\n");
 	fake_close(&w);
 }
 
@@ -187,7 +207,7 @@ DEFINE_TEST(a_full_card_says_who_fills_it)
 	CHECK_STR(PLAN_OF("NVIDIA A2-8Q"), "1 " VF0 " profile NVIDIA A2-8Q\n");
 	becomes(&w, VF0, "0\n", "ID : vGPU Name\n");
 	CHECK_STR(PLAN_OF("NVIDIA A2-8Q"),
-		  "ENOSPC: " VF0 " cannot become NVIDIA A2-8Q: 1 vGPUs use 8192 MiB of the card; "
+		  "ENOSPC: " VF0 " cannot become NVIDIA A2-8Q: 1 vGPU uses 8192 of 8192 MiB; "
 		  "possible now: none");
 	fake_close(&w);
 }
@@ -266,16 +286,16 @@ DEFINE_TEST(a_vf_whose_types_are_awaited_is_looked_at_each_time)
 					   "no vGPU types now, see vgpu_support of " GPU
 					   "; possible now: none");
 	fake_attr(VF0, "nvidia/creatable_vgpu_types", LIST);
-	CHECK(vgpu_watch(w.backend, false));
+	CHECK(!ask_now(w.backend, ASK_AWAITED, NULL, 0, 0, NULL));
 	CHECK(!has_types(&w, VF0));
 	fake_edit(&w, GPU, idle);
 	fake_edit(&w, VF0, awaited);
 	fake_attr(VF1, "nvidia/creatable_vgpu_types", LIST);
-	CHECK(vgpu_watch(w.backend, false));
+	CHECK(!ask_now(w.backend, ASK_AWAITED, NULL, 0, 0, NULL));
 	CHECK(has_types(&w, VF0));
 	CHECK(!is_idle(&w));
 	CHECK(!has_types(&w, VF1)); /* nothing of it is stored: its turn comes later */
-	CHECK(vgpu_watch(w.backend, true));
+	CHECK(!ask_now(w.backend, ASK_VGPUS, NULL, 0, 0, NULL));
 	CHECK(has_types(&w, VF1));
 	fake_close(&w);
 }
@@ -327,7 +347,7 @@ DEFINE_TEST(a_vgpu_is_claimed_without_a_step)
 	struct request both[] = { fake_request(VF0, 0, "claim", "alice"),
 				  fake_request(VF0, 0, "profile", "NVIDIA A2-4Q") };
 
-	CHECK_IN(plan_of(&w, VF0, "claim", "alice"), "EOPNOTSUPP: " VF0 " is no vGPU yet; write");
+	CHECK_IN(plan_of(&w, VF0, "claim", "alice"), "EOPNOTSUPP: " VF0 " is not a vGPU yet: write");
 	CHECK_STR(plan_of(&w, VF0, "claim", ""), "nothing to do\n");
 	CHECK_STR(fake_plan(&w, both, 2, false), "1 " VF0 " profile NVIDIA A2-4Q\n");
 	becomes(&w, VF0, "747\n", "ID : vGPU Name\n");
@@ -341,8 +361,13 @@ DEFINE_TEST(a_vgpu_is_claimed_without_a_step)
 	CHECK_STR(plan_of(&w, VF0, "claim", "alice"), "nothing to do\n");
 	fake_edit(&w, VF0, fake_by_alice);
 	CHECK_STR(plan_of(&w, VF0, "claim", "alice"), "nothing to do\n");
-	CHECK_STR(plan_of(&w, VF0, "claim", "bob"),
-		  "EBUSY: " VF0 " is claimed by alice; write none to its profile first");
+	CHECK_STR(plan_of(&w, VF0, "claim", "bob"), "nothing to do\n");
+	fake_edit(&w, VF0, with_pod);
+	CHECK_IN(plan_of(&w, VF0, "claim", "bob"), "EBUSY: " VF0 " is allocated to default/vm-1");
+	fake_edit(&w, VF0, nobody);
+	fake_edit(&w, VF0, fake_by_qemu);
+	CHECK_IN(plan_of(&w, VF0, "claim", "bob"), "EBUSY: " VF0 " is held by qemu");
+	fake_edit(&w, VF0, nobody);
 	CHECK_STR(plan_of(&w, VF0, "claim", ""),
 		  "EINVAL: " VF0
 		  " is a vGPU, which is claimed as long as it is one; write none to its "
@@ -357,7 +382,7 @@ DEFINE_TEST(a_vgpu_that_ends_is_not_claimed)
 				  fake_request(VF0, 0, "claim", "alice") };
 
 	becomes(&w, VF0, "747\n", "ID : vGPU Name\n");
-	CHECK_IN(fake_plan(&w, both, 2, false), "EOPNOTSUPP: " VF0 " is no vGPU yet");
+	CHECK_IN(fake_plan(&w, both, 2, false), "EOPNOTSUPP: " VF0 " is not a vGPU yet");
 	fake_close(&w);
 }
 
@@ -379,14 +404,16 @@ DEFINE_TEST(what_a_newcomer_is_told_of_a_vgpu)
 	struct err err;
 
 	CHECK_EQ(newcomer(&w, &err), -EOPNOTSUPP);
-	CHECK_IN(err.text, VF0 " is no vGPU yet; write one of its profiles to its profile");
+	CHECK_IN(err.text, VF0 " is not a vGPU yet: write a name from profiles to profile");
 	becomes(&w, VF0, "747\n", "ID : vGPU Name\n");
 	CHECK_EQ(newcomer(&w, &err), 0);
 	fake_edit(&w, VF0, by_admin);
 	CHECK_EQ(newcomer(&w, &err), 0);
 	fake_edit(&w, VF0, fake_by_alice);
+	CHECK_EQ(newcomer(&w, &err), 0);
+	fake_edit(&w, VF0, fake_by_qemu);
 	CHECK_EQ(newcomer(&w, &err), -EBUSY);
-	CHECK_IN(err.text, VF0 " is claimed by alice");
+	CHECK_IN(err.text, VF0 " is held by qemu");
 	fake_close(&w);
 }
 
@@ -399,7 +426,7 @@ DEFINE_TEST(parameters_are_those_of_a_vgpu)
 				  fake_request(VF0, 0, "profile", "NVIDIA A2-4Q") };
 
 	CHECK_IN(plan_of(&w, VF0, "vgpu_params", "a=1"),
-		 "EOPNOTSUPP: " VF0 " is no vGPU, and has no parameters");
+		 "EOPNOTSUPP: " VF0 " is not a vGPU, and has no parameters");
 	CHECK_STR(plan_of(&w, VF0, "vgpu_params", ""), "nothing to do\n");
 	CHECK_STR(fake_plan(&w, both, 2, false),
 		  "1 " VF0 " profile NVIDIA A2-4Q\n2 " VF0 " vgpu_params b=2\n");
@@ -408,7 +435,7 @@ DEFINE_TEST(parameters_are_those_of_a_vgpu)
 	CHECK_STR(fake_plan(&w, both, 2, false),
 		  "1 " VF0 " profile NVIDIA A2-4Q\n2 " VF0 " vgpu_params b=2\n");
 	STR_COPY(both[1].value, "");
-	CHECK_IN(fake_plan(&w, both, 2, false), "EOPNOTSUPP: " VF0 " is no vGPU");
+	CHECK_IN(fake_plan(&w, both, 2, false), "EOPNOTSUPP: " VF0 " is not a vGPU");
 	fake_attr(VF0, "nvidia/vgpu_params", "a=1\n");
 	becomes(&w, VF0, "747\n", "ID : vGPU Name\n");
 	CHECK_STR(plan_of(&w, VF0, "vgpu_params", "a=1"), "nothing to do\n");
@@ -430,7 +457,10 @@ DEFINE_TEST(the_drivers_own_tool_makes_a_gpus_vfs)
 	static const char *const some[] = { "1", "15" };
 	struct request all[] = { fake_request(GPU, 0, "sriov_numvfs", "16"),
 				 fake_request(GPU, 1, "profile", "NVIDIA A2-4Q"),
-				 fake_request(GPU, 1, "claim", "alice") };
+				 fake_request(GPU, 1, "claim", "alice"),
+				 fake_request(GPU, 1, "vgpu_params", "a=1") };
+	struct request two[] = { all[0], fake_request(GPU, 1, "profile", "NVIDIA A2-8Q"),
+				 fake_request(GPU, 2, "profile", "NVIDIA A2-8Q") };
 
 	CHECK_STR(plan_of(&w, GPU, "sriov_numvfs", "0"), "1 " GPU " sriov-manage 0\n");
 	fake_edit(&w, GPU, no_vfs);
@@ -443,9 +473,13 @@ DEFINE_TEST(the_drivers_own_tool_makes_a_gpus_vfs)
 	fake_remove(VF1);
 	CHECK_EQ(backend_scan(w.backend, NULL), 0);
 	fake_edit(&w, GPU, no_vfs);
-	CHECK_STR(fake_plan(&w, all, 3, true),
+	CHECK_STR(fake_plan(&w, all, 4, true),
 		  "1 " GPU " sriov-manage 16\n"
-		  "2 " GPU "/virtfn0 profile NVIDIA A2-4Q (expected)\nmore\n");
+		  "2 " GPU "/virtfn0 profile NVIDIA A2-4Q (expected)\n"
+		  "3 " GPU "/virtfn0 vgpu_params a=1 (expected)\nmore\n");
+	CHECK_STR(fake_plan(&w, two, 3, true),
+		  "ENOSPC: " GPU "/virtfn1 cannot become NVIDIA A2-8Q: 1 vGPU uses 8192 of 8192 MiB; "
+		  "possible now: 801, 802");
 	fake_edit(&w, GPU, fake_to_none);
 	CHECK_IN(plan_of(&w, GPU, "sriov_numvfs", "16"), "EOPNOTSUPP: " GPU " has no driver");
 	fake_close(&w);

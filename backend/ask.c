@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* When what is asked: by operations, which wait for the answer, and by our own threads. */
+#include "ask.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "internal.h"
+#include "look.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/thread.h"
+#include "pcidevfs/util.h"
+
+#define BURST_MS 25 /* a burst of events is one question */
+#define PAUSE_MS 100 /* between two of a row: a helper walks /proc, or the whole block layer */
+#define WATCH_MS 2000
+#define AGAIN_MS 1000
+#define AGAIN_MAX_MS 30000
+
+const struct ask_row *const asks[ASK_COUNT] = {
+	[ASK_CRITICAL] = &ask_critical, [ASK_HOLDERS] = &ask_holders,
+	[ASK_VFCONF] = &ask_vfconf,	[ASK_DAEMONS] = &ask_daemons,
+	[ASK_SERIAL] = &ask_serial,	[ASK_RESERVED] = &ask_reserved,
+	[ASK_LIVENESS] = &ask_liveness, [ASK_AWAITED] = &ask_awaited,
+	[ASK_VGPUS] = &ask_vgpus,
+};
+
+bool ask_set_has(const struct ask_set *set, const struct key *key)
+{
+	bool has = set->all;
+
+	for (size_t i = 0; i < set->n && !has; i++)
+		has = key_eq(&set->devs[i], key);
+	return has;
+}
+
+/* devs NULL: all. */
+static void set_add(struct ask_set *set, const struct key *devs, size_t n)
+{
+	set->all |= !devs;
+	for (size_t i = 0; i < n && !set->all; i++)
+		if (set->n == QUESTION_MAX)
+			set->all = !ask_set_has(set, &devs[i]);
+		else if (!ask_set_has(set, &devs[i]))
+			set->devs[set->n++] = devs[i];
+}
+
+static const struct key *devs_of(const struct ask_set *set)
+{
+	return set->all ? NULL : set->devs;
+}
+
+/* Takes these out, as far as they are named. */
+static void set_drop(struct ask_set *set, const struct ask_set *these)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < set->n; i++)
+		if (!ask_set_has(these, &set->devs[i]))
+			set->devs[n++] = set->devs[i];
+	set->n = n;
+	set->all &= !these->all;
+}
+
+static void newer_add(struct ask_newer *newer, const struct key *dev)
+{
+	struct key *v = more_rows(newer->v, newer->n, &newer->cap, sizeof(*v));
+
+	newer->lost |= !v;
+	if (!v)
+		return;
+	newer->v = v;
+	v[newer->n++] = *dev;
+}
+
+void ask_overtake(const struct asking *a, const struct key *dev)
+{
+	struct ask_state *s = &a->b->asker.of[a->ask];
+	struct ask_lane *other = a->own ? &s->ops : &s->own;
+
+	pthread_mutex_lock(&a->b->asker.lock);
+	if (a->lane && other->asks && other->began_us < a->lane->began_us)
+		newer_add(&other->newer, dev);
+	pthread_mutex_unlock(&a->b->asker.lock);
+}
+
+static int by_key(const void *left, const void *right)
+{
+	return key_cmp(left, right);
+}
+
+int ask_is_overtaken(const struct asking *a, const struct key *dev)
+{
+	struct ask_newer *newer = a->lane ? &a->lane->newer : NULL;
+	int rc;
+
+	if (!newer)
+		return 0;
+	pthread_mutex_lock(&a->b->asker.lock);
+	if (newer->sorted != newer->n)
+		qsort(newer->v, newer->n, sizeof(*newer->v), by_key);
+	newer->sorted = newer->n;
+	rc = newer->lost ? -ENOMEM
+			 : newer->n && bsearch(dev, newer->v, newer->n, sizeof(*newer->v), by_key);
+	pthread_mutex_unlock(&a->b->asker.lock);
+	return rc;
+}
+
+/* Asks the next question of a lane. Call it with the lock held, which it leaves meanwhile. Returns
+ * whether there is something to ask again. */
+static bool ask_next(struct backend *b, enum ask ask, struct ask_lane *lane)
+{
+	struct ask_state *s = &b->asker.of[ask];
+	struct asking a = { .b = b, .ask = ask, .lane = lane, .own = lane == &s->own };
+	uint64_t number = ++lane->started;
+	int rc;
+
+	lane->now = lane->next;
+	lane->next.n = lane->newer.n = lane->newer.sorted = 0;
+	lane->next.all = lane->newer.lost = false;
+	lane->asks = true;
+	lane->began_us = now_us();
+	if (!a.own)
+		set_drop(&s->own.next, &lane->now);
+	pthread_mutex_unlock(&b->asker.lock);
+	rc = ask_run(&a, devs_of(&lane->now), lane->now.n);
+	pthread_mutex_lock(&b->asker.lock);
+	lane->asks = false;
+	lane->ended = number;
+	lane->result = rc ? rc : a.put_off ? -EAGAIN : 0;
+	pthread_cond_broadcast(&b->asker.ended);
+	return a.any;
+}
+
+/* If our thread is asking about all of these, waits for that. Call it with the lock held. */
+static bool await_own(struct asker *asker, enum ask ask, const struct key *devs, size_t n,
+		      uint64_t since)
+{
+	struct timespec until = in_ms(asks[ask]->deadline_ms);
+	const struct ask_lane *own = &asker->of[ask].own;
+	bool covers = since && own->asks && own->began_us > since && (devs || own->now.all);
+	uint64_t number = own->started;
+	int rc = 0;
+
+	for (size_t i = 0; i < n && devs && covers; i++)
+		covers = ask_set_has(&own->now, &devs[i]);
+	while (covers && own->ended < number && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&asker->ended, &asker->lock, &until);
+	return covers && own->ended >= number && !own->result;
+}
+
+/* Questions of operations that come during one share the next. */
+static int share(struct backend *b, enum ask ask, const struct key *devs, size_t n, uint64_t since)
+{
+	struct timespec until = in_ms(3 * asks[ask]->deadline_ms);
+	struct ask_state *s = &b->asker.of[ask];
+	uint64_t wanted;
+	int rc = 0;
+
+	pthread_mutex_lock(&b->asker.lock);
+	if (!await_own(&b->asker, ask, devs, n, since)) {
+		set_add(&s->ops.next, devs, n);
+		wanted = s->ops.started + 1;
+		while (s->ops.ended < wanted && rc != ETIMEDOUT)
+			if (s->ops.asks)
+				rc = pthread_cond_timedwait(&b->asker.ended, &b->asker.lock,
+							    &until);
+			else
+				ask_next(b, ask, &s->ops);
+		rc = s->ops.ended < wanted ? -ETIMEDOUT : s->ops.result;
+	}
+	pthread_mutex_unlock(&b->asker.lock);
+	return rc;
+}
+
+/* Call it with the lock held. */
+static void make_due(struct backend *b, enum ask ask, uint64_t *due, uint64_t at)
+{
+	if (*due && *due <= at)
+		return;
+	*due = at;
+	pthread_cond_signal(&b->asker.threads[asks[ask]->thread].wake);
+}
+
+static void want(struct backend *b, enum ask ask, const struct key *devs, size_t n, unsigned int ms)
+{
+	struct ask_state *s = &b->asker.of[ask];
+
+	pthread_mutex_lock(&b->asker.lock);
+	set_add(&s->own.next, devs, n);
+	make_due(b, ask, &s->due_ms, now_ms() + ms);
+	pthread_mutex_unlock(&b->asker.lock);
+}
+
+void ask_soon(struct backend *b, enum ask ask, const struct key *key, unsigned int ms)
+{
+	want(b, ask, key, 1, ms);
+}
+
+int ask_now(struct backend *b, enum ask ask, const struct key *devs, size_t n, uint64_t since,
+	    struct err *err)
+{
+	bool alone = asks[ask]->batch;
+	struct asking a = { .b = b, .ask = ask };
+	int rc = alone ? ask_run(&a, devs, n) : share(b, ask, devs, n, since);
+
+	if (!rc)
+		return 0;
+	if (!alone)
+		want(b, ask, devs, n, 0);
+	return fail(err, -rc, "cannot determine %s: %s; see health", asks[ask]->what,
+		    strerror(-rc));
+}
+
+int ask_touched(struct backend *b, enum ask ask, const struct touched *v, size_t n,
+		bool (*needs)(enum ask ask, const struct device *dev), struct err *err)
+{
+	_free_ struct key *devs = calloc(n + 1, sizeof(*devs));
+	size_t found = 0;
+
+	if (!devs)
+		return fail_nomem(err);
+	model_lock(b->model);
+	for (size_t i = 0; i < n; i++) {
+		const struct device *dev = model_find(b->model, &v[i].key);
+
+		if (dev && (!needs || needs(ask, dev)))
+			devs[found++] = dev->key;
+	}
+	model_unlock(b->model);
+	return found ? ask_now(b, ask, devs, found, 0, err) : 0;
+}
+
+void ask_changed(struct backend *b, const struct key *key)
+{
+	for (int ask = 0; ask < ASK_COUNT; ask++)
+		if (asks[ask]->follows)
+			ask_soon(b, ask, key, BURST_MS);
+}
+
+/* When our thread asks next; 0: never. Call it with the lock held. */
+static uint64_t next_ms(const struct ask_state *s)
+{
+	uint64_t at = !s->due_ms || (s->all_ms && s->all_ms < s->due_ms) ? s->all_ms : s->due_ms;
+
+	return at && at < s->rest_ms ? s->rest_ms : at;
+}
+
+/* Call it with the lock held. */
+static void ask_own(struct backend *b, enum ask ask)
+{
+	const struct ask_row *row = asks[ask];
+	struct ask_state *s = &b->asker.of[ask];
+	unsigned int again;
+
+	if (s->all_ms && s->all_ms <= now_ms()) {
+		s->own.next.all = true;
+		s->all_ms = 0;
+	}
+	s->due_ms = 0;
+	again = ask_next(b, ask, &s->own) ? row->period_ms : 0;
+	if (s->own.result && row->retries)
+		again = back_off(&s->pause, AGAIN_MS, AGAIN_MAX_MS);
+	else
+		s->pause = 0;
+	s->rest_ms = now_ms() + PAUSE_MS;
+	if (again)
+		make_due(b, ask, &s->all_ms, now_ms() + again);
+}
+
+/* Asks what is due, or waits for it. Call it with the lock held. */
+static void serve_one(struct backend *b, struct asker_thread *t)
+{
+	uint64_t now = now_ms(), first = UINT64_MAX;
+	struct timespec until;
+
+	for (int ask = 0; ask < ASK_COUNT; ask++) {
+		uint64_t at = t == &b->asker.threads[asks[ask]->thread] ? next_ms(&b->asker.of[ask])
+								       : 0;
+
+		if (at && at <= now) {
+			ask_own(b, ask);
+			return;
+		}
+		first = at && at < first ? at : first;
+	}
+	until = in_ms((unsigned int)(first - now));
+	if (first == UINT64_MAX)
+		pthread_cond_wait(&t->wake, &b->asker.lock);
+	else
+		pthread_cond_timedwait(&t->wake, &b->asker.lock, &until);
+}
+
+static void *asker_main(void *arg)
+{
+	struct asker_thread *t = arg;
+	struct asker *asker = &t->b->asker;
+
+	pthread_mutex_lock(&asker->lock);
+	while (!asker->stop)
+		serve_one(t->b, t);
+	pthread_mutex_unlock(&asker->lock);
+	return NULL;
+}
+
+/* What is watched may have changed. */
+static void arm(struct backend *b)
+{
+	pthread_mutex_lock(&b->asker.lock);
+	for (int ask = 0; ask < ASK_COUNT; ask++)
+		if (asks[ask]->thread == ASKER_WATCH && !b->asker.of[ask].all_ms)
+			make_due(b, ask, &b->asker.of[ask].all_ms, now_ms() + WATCH_MS);
+	pthread_mutex_unlock(&b->asker.lock);
+}
+
+/* The release of a device by a pod makes us look for its holders, before it goes to
+ * the next pod. */
+static void find_let_go(struct backend *b, const struct key *key)
+{
+	const struct device *dev;
+
+	model_lock(b->model);
+	dev = model_find(b->model, key);
+	if (dev && dev->let_go)
+		ask_soon(b, ASK_HOLDERS, key, 0);
+	model_unlock(b->model);
+}
+
+static void changed(void *ctx, const struct change *changes, size_t n)
+{
+	bool watch = false;
+
+	for (size_t i = 0; i < n; i++) {
+		watch |= changes[i].action != ACTION_REMOVE &&
+			 changes[i].bits &
+				 (CH_CLAIM | CH_NUMVFS | CH_FACT(driver) | CH_UNSATISFIED);
+		if (changes[i].bits & CH_ALLOCATED)
+			find_let_go(ctx, &changes[i].key);
+	}
+	if (watch)
+		arm(ctx);
+}
+
+void asker_hear(struct backend *b)
+{
+	model_observe(b->model, &(struct observer){ changed, b });
+}
+
+void asker_open(struct backend *b)
+{
+	pthread_mutex_init(&b->asker.lock, NULL);
+	cond_init(&b->asker.ended);
+	for (int i = 0; i < ASKERS; i++)
+		cond_init(&b->asker.threads[i].wake);
+	arm(b); /* a former process may have left claims */
+}
+
+void asker_free(struct backend *b)
+{
+	free(b->asker.hung);
+	for (int i = 0; i < ASK_COUNT; i++) {
+		free(b->asker.of[i].ops.newer.v);
+		free(b->asker.of[i].own.newer.v);
+	}
+	free(b->liveness.v);
+	for (int i = 0; i < ASKERS; i++)
+		pthread_cond_destroy(&b->asker.threads[i].wake);
+	pthread_cond_destroy(&b->asker.ended);
+	pthread_mutex_destroy(&b->asker.lock);
+}
+
+int asker_start(struct backend *b)
+{
+	int rc = 0;
+
+	for (int i = 0; i < ASKERS && !rc; i++) {
+		b->asker.threads[i].b = b;
+		rc = -thread_start(&b->asker.threads[i].id, asker_main, &b->asker.threads[i]);
+		if (rc)
+			b->asker.threads[i].b = NULL;
+	}
+	return rc;
+}
+
+void asker_stop(struct backend *b)
+{
+	pthread_mutex_lock(&b->asker.lock);
+	b->asker.stop = true;
+	for (int i = 0; i < ASKERS; i++)
+		pthread_cond_signal(&b->asker.threads[i].wake);
+	pthread_mutex_unlock(&b->asker.lock);
+	for (int i = 0; i < ASKERS; i++)
+		if (b->asker.threads[i].b)
+			pthread_join(b->asker.threads[i].id, NULL);
+}

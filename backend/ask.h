@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Facts that helpers tell. A row of asks[] names the request, the devices that it is about and what
+ * is done with the answer; all rows are asked in one way. Of a batch that is late each device is
+ * asked alone, and a device at which a helper hangs is not asked again before that helper ends. */
+#ifndef PCIDEVFS_BACKEND_ASK_H
+#define PCIDEVFS_BACKEND_ASK_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "pcidevfs/key.h"
+#include "pcidevfs/step.h"
+
+struct backend;
+struct device;
+struct err;
+struct model;
+struct out;
+struct sysfs;
+struct touched;
+
+/* In the order in which they are asked if several are due. */
+enum ask {
+	ASK_CRITICAL,
+	ASK_HOLDERS,
+	ASK_VFCONF,
+	ASK_DAEMONS,
+	ASK_SERIAL,
+	ASK_RESERVED,
+	ASK_LIVENESS,
+	ASK_AWAITED,
+	ASK_VGPUS,
+	ASK_COUNT
+};
+
+/* The threads that ask. One alone would not do: a walk of /proc may take seconds, a card may take
+ * many to tell its serial, and signs of life are read every other second. */
+enum { ASKER_GUARDS, ASKER_CARDS, ASKER_WATCH, ASKERS };
+
+/* An answer: lines "<id> <text>"; those about no device have "-" for an id. */
+struct told {
+	int rc; /* 0; of a device that was asked about alone -ETIMEDOUT, or -EIO: the helper died */
+	uint64_t began_us;
+	struct told_line {
+		const char *id, *text;
+	} *v; /* sorted by id */
+	size_t n;
+	/* Of the device that apply() is called for. */
+	const struct told_line *line; /* NULL: none */
+	size_t lines;
+};
+/* Behind the word in a line such as "- unknown=3"; NULL if there is none. */
+const char *told_value(const struct told *t, const char *word);
+
+/* ASK_LATER: not in this question, but the row goes on being asked. ASK_WAKING: it may be woken,
+ * which a "!" before its id tells. */
+enum ask_which { ASK_NOT, ASK_LATER, ASK_IT, ASK_WAKING };
+
+struct ask_row {
+	const char *request; /* a row of requests.def */
+	const char *what;    /* for sentences */
+	unsigned int deadline_ms;
+	/* Devices in a request, and the deadline of one that is asked about alone. 0: one request
+	 * for the whole question, and operations that wait for the same share it. */
+	size_t batch;
+	unsigned int each_ms;
+	unsigned int thread;
+	unsigned int period_ms; /* after which all are asked again; 0: not */
+	bool retries;		/* likewise after a failure */
+	bool follows;		/* asked after each look at a device */
+	/* Instead of a request; look_at(). */
+	int (*look)(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms);
+	/* Is there anything to ask again? NULL: if which() takes any. */
+	bool (*again)(struct model *m);
+	/* Could an answer differ from what is known? Called with the model locked, as the next
+	 * two. */
+	enum ask_which (*which)(struct backend *b, const struct device *dev);
+	/* Who can tell it of this device? NULL: itself. */
+	const struct device *(*teller)(struct model *m, const struct device *dev);
+	/* Returns 0 or -errno: it is still unknown. */
+	int (*apply)(struct backend *b, const struct device *dev, const struct told *t);
+	/* After the answer, and after all batches; may be NULL. */
+	void (*heard)(struct backend *b, bool all, const struct told *t);
+	void (*after)(struct backend *b);
+};
+extern const struct ask_row *const asks[ASK_COUNT];
+/* Each stands at the end of a file. */
+extern const struct ask_row ask_awaited, ask_critical, ask_daemons, ask_holders, ask_liveness,
+	ask_reserved, ask_serial, ask_vfconf, ask_vgpus;
+
+/* In a helper: what a device tells, "" nothing. waking: it may be woken. -errno: a resource of ours
+ * ran out, and nothing is known. */
+#define TELL_MAX 32
+typedef int ask_tell(const struct sysfs *s, const struct key *dev, bool waking,
+		     char ret[static TELL_MAX]);
+/* Appends "<id> <text>" for each of these ids (key.h), separated by blanks; a "!" before one allows
+ * to wake it. They are overwritten. Returns 0 or -errno. */
+int tell_each(const struct sysfs *s, char *ids, ask_tell *tell, struct out *ret);
+
+/* Limit of devices in a question. More become "all": naming them would save nothing. */
+#define QUESTION_MAX 64
+struct ask_set {
+	bool all;
+	size_t n;
+	struct key devs[QUESTION_MAX];
+};
+bool ask_set_has(const struct ask_set *set, const struct key *key);
+
+/* Questions that are asked one after the other; those that come during one are the next. */
+struct ask_lane {
+	struct ask_set next, now;
+	/* Devices of which the other lane has applied an answer that was begun later. */
+	struct ask_newer {
+		struct key *v;
+		size_t n, cap, sorted;
+		bool lost; /* no memory for all of them */
+	} newer;
+	bool asks;
+	uint64_t began_us;
+	uint64_t started, ended; /* numbers of questions */
+	int result;		 /* of the last that ended; -EAGAIN: some were put off */
+};
+
+struct asker {
+	pthread_mutex_t lock;
+	pthread_cond_t ended; /* a question has ended */
+	struct asker_thread {
+		struct backend *b;
+		pthread_cond_t wake; /* something is due, or stop */
+		pthread_t id;
+	} threads[ASKERS];
+	atomic_bool stop;
+	/* lock guards all below. */
+	struct ask_state {
+		struct ask_lane ops, own; /* of operations, and of our thread */
+		/* When own is asked its next question, and about all; 0: never. But not before
+		 * rest_ms. */
+		uint64_t due_ms, all_ms, rest_ms;
+		unsigned int pause;
+		atomic_int result; /* of the last answer, for health */
+	} of[ASK_COUNT];
+	struct ask_hung {
+		enum ask ask;
+		struct key key;
+		uint64_t birth;
+		struct helper_id who;
+	} *hung; /* helpers that hang at a device */
+	size_t n_hung, cap_hung;
+};
+
+void asker_open(struct backend *b);
+void asker_free(struct backend *b);
+/* Asks as devices change. Call it once nothing can fail any more, because the model keeps its
+ * observers, and before the model notifies them. */
+void asker_hear(struct backend *b);
+/* Starts the threads, or returns an errno. asker_stop() ends them once their helpers have
+ * answered. */
+int asker_start(struct backend *b);
+void asker_stop(struct backend *b);
+
+/* Blocks until an answer about these devices (NULL: all) is in the model that was begun after
+ * `since` (us); 0: after now. Returns 0, or -errno with a sentence. */
+int ask_now(struct backend *b, enum ask ask, const struct key *devs, size_t n, uint64_t since,
+	    struct err *err);
+/* Likewise about those that need it (NULL: all), with the model locked. */
+int ask_touched(struct backend *b, enum ask ask, const struct touched *v, size_t n,
+		bool (*needs)(enum ask ask, const struct device *dev), struct err *err);
+/* Our thread asks in ms, or later if it has just asked. key NULL: about all. */
+void ask_soon(struct backend *b, enum ask ask, const struct key *key, unsigned int ms);
+/* A device (NULL: all) was looked at: all that follows is asked, a little later, since operations
+ * ask for themselves. */
+void ask_changed(struct backend *b, const struct key *key);
+
+/* One question, on the calling thread. */
+struct asking {
+	struct backend *b;
+	enum ask ask;
+	struct ask_lane *lane; /* NULL: none */
+	bool own;
+	/* By ask_run(): */
+	bool any;    /* there is something to ask again */
+	bool put_off; /* some devices, until their operation has ended */
+	atomic_bool waited; /* in vain for a helper that hung before */
+	const struct ask_row *row;
+	bool all;
+	struct asked *v;
+	size_t n;
+	uint64_t began_us;
+	atomic_size_t next; /* those up to end are asked about alone */
+	size_t end;
+	atomic_int rc; /* the first failure */
+};
+int ask_run(struct asking *a, const struct key *devs, size_t n);
+/* It is about to apply its answer: an older question that is still asked must leave out these
+ * devices. Call it with the model locked. */
+void ask_overtake(const struct asking *a, const struct key *dev);
+/* Likewise: has another question, begun later, applied its answer about this device? -ENOMEM: not
+ * known of all. */
+int ask_is_overtaken(const struct asking *a, const struct key *dev);
+
+#endif

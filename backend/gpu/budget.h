@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The framebuffer of a card: which vGPUs share it, now or behind the steps of a plan, and whether
+ * another one fits. Only what follows for sure is said to fit or not to. */
+#ifndef BACKEND_GPU_BUDGET_H
+#define BACKEND_GPU_BUDGET_H
+
+#include "types.h"
+
+struct plan;
+
+/* May the vGPUs of a card differ in size? As its driver's lists have shown since it had the first
+ * one; while it has none the mode may change. */
+enum vgpu_sizes { SIZES_UNKNOWN, SIZES_ONE, SIZES_MIXED };
+
+enum fit { FIT_NO, FIT_PERHAPS, FIT_YES };
+
+struct budget_vgpu {
+	char name[KEY_NAME], type[PROFILE_NAME]; /* its VF or UUID; the type's name */
+	int32_t mib;				 /* -1: unknown */
+};
+
+struct budget {
+	enum vgpu_sizes sizes;
+	int64_t least, total; /* MiB of the card, at least; and exactly, 0: unknown */
+	char idle[KEY_NAME];  /* one of its VFs that is no vGPU; "" */
+	bool own;	      /* it makes mediated devices of itself, and its list counts them */
+	bool freed;	      /* the plan ends some */
+	int made;	      /* by the plan; made_as: all of this type, "": of several */
+	char made_as[TYPE_ID];
+	size_t n, cap;
+	struct vgpu_types types; /* all that the card is known to have */
+	struct budget_vgpu v[];
+};
+
+#define BUDGET_MORE 64 /* that others have made meanwhile, of a card without VFs */
+/* Of this card; plan: behind its steps, NULL: now. To be freed; NULL: no memory. Call it with the
+ * model locked. */
+struct budget *budget_new(struct model *m, const struct device *card, const struct plan *plan);
+/* type: a name or an id; "": it is no vGPU any more. Beyond what a budget of its card can have: left
+ * out. */
+void budget_set(struct budget *b, const char *name, const char *type);
+
+/* Sums of the vGPUs that a budget has. */
+struct budget_sum {
+	int64_t mib;
+	int32_t size; /* of each; -1: they differ, or one is unknown */
+	bool known;   /* all sizes are */
+};
+struct budget_sum budget_sum(const struct budget *b);
+
+/* Is there room for one more of this type? available: how many of it the driver lists for a device
+ * that is no vGPU, or -1. */
+enum fit budget_fit(const struct budget *b, const struct vgpu_type *t, int32_t available);
+/* What is in the way of one more; "": nothing of what is known. */
+void budget_why(const struct budget *b, const struct vgpu_type *t, char ret[static TYPE_WHY]);
+/* Learns from what the driver lists for a device that is no vGPU how many of each type the card can
+ * still have, its framebuffer, and whether sizes may differ. */
+void budget_learn(struct budget *b, const struct vgpu_types *now);
+
+#endif

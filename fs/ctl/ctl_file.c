@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Open ctls: what each has gathered and answered, in memory of this process, and in the stash what
+ * the next one must know. */
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl.h"
+#include "ctl_job.h"
+#include "fs/files.h"
+#include "fs/journal.h"
+#include "pcidevfs/region.h"
+
+#define CTL_ABI 10
+#define LOST_ANSWERS                                                                               \
+	"error ECONNRESET ctl: the daemon was restarted, and the answers before are lost; what "   \
+	"each write returned holds\nend\n"
+
+struct ctl_region {
+	struct region_head head;
+	uint32_t used; /* none above was ever opened */
+	struct ctl_kept kept[CTL_FILES];
+};
+
+const struct region_head ctl_layout = { "ctl", CTL_ABI, sizeof(struct ctl_kept) };
+
+/* A former process may have run foreign code. */
+static void take_over(struct ctl_files *c, struct ctl *ctl, struct files *files)
+{
+	struct ctl_kept *k = ctl->kept;
+	const struct open_file *file = k->fh ? files_get(files, k->fh) : NULL;
+
+	k->fh = file ? k->fh : 0;
+	if (!file)
+		return;
+	ctl->opener = file->creds;
+	quota_count(&c->opened, &ctl->opener, 1);
+	k->hello[sizeof(k->hello) - 1] = k->says[sizeof(k->says) - 1] = '\0';
+	str_clean(k->hello);
+	ctl->broken = k->gathered || k->writer ? ECONNRESET : 0;
+	ctl->torn = k->torn;
+	if (k->unread)
+		ctl_say(ctl, LOST_ANSWERS, strlen(LOST_ANSWERS));
+	ctl_count(c, ctl);
+}
+
+int ctl_new(void *region, size_t size, struct files *files, struct ctl_files **ret,
+	    struct err *err)
+{
+	struct ctl_files *c = size < sizeof(*c->region) ? NULL : calloc(1, sizeof(*c));
+	struct ctl_region *r = region;
+
+	if (!c)
+		return fail(err, ENOMEM, "no memory for transactions");
+	if (!region_is(&r->head, &ctl_layout)) {
+		r->used = 0;
+		region_begin(&r->head, &ctl_layout);
+	}
+	if (r->used > CTL_FILES)
+		r->used = CTL_FILES;
+	c->region = r;
+	c->opened = (struct quota){ .file = "ctl: ",
+				    .what = "open for writing",
+				    .of_user = CTL_OF_USER,
+				    .of_all = CTL_OF_ALL };
+	c->held.of_user = c->held.of_all = CTL_HELD_OF_ALL;
+	c->queued.of_user = c->queued.of_all = CTL_QUEUED_OF_ALL;
+	for (size_t i = 0; i < r->used; i++) {
+		c->file[i].kept = &r->kept[i];
+		take_over(c, &c->file[i], files);
+	}
+	pthread_mutex_init(&c->lock, NULL);
+	*ret = c;
+	return 0;
+}
+
+void ctl_free(struct ctl_files *c)
+{
+	if (!c)
+		return;
+	for (size_t i = 0; i < CTL_FILES; i++) {
+		out_free(&c->file[i].text);
+		out_free(&c->file[i].said);
+	}
+	quota_free(&c->opened);
+	quota_free(&c->held);
+	quota_free(&c->queued);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+struct ctl *ctl_at(struct ctl_files *c, size_t i)
+{
+	return i < c->region->used ? &c->file[i] : NULL;
+}
+
+struct ctl *ctl_find(struct ctl_files *c, uint64_t fh)
+{
+	struct ctl *ctl;
+
+	for (size_t i = 0; (ctl = ctl_at(c, i)); i++)
+		if (fh && ctl->kept->fh == fh)
+			return ctl;
+	return NULL;
+}
+
+int ctl_add(struct ctl_files *c, uint64_t fh, const struct creds *opener, struct ctl **ret,
+	    struct err *err)
+{
+	struct ctl *ctl = *ret = ctl_find(c, fh);
+	size_t i = 0;
+	int r;
+
+	if (ctl)
+		return 0;
+	while (i < c->region->used && c->region->kept[i].fh)
+		i++;
+	r = quota_check(&c->opened, opener, 1, err);
+	if (!r && i == CTL_FILES)
+		r = fail(err, ENFILE,
+			 "ctl: %d are open for writing, which is the most for all; close some",
+			 CTL_FILES);
+	r = r ? r : quota_count(&c->opened, opener, 1);
+	if (r)
+		return r;
+	*ret = ctl = &c->file[i];
+	*ctl = (struct ctl){ .kept = &c->region->kept[i], .opener = *opener };
+	*ctl->kept = (struct ctl_kept){ 0 };
+	atomic_signal_fence(memory_order_seq_cst);
+	ctl->kept->fh = fh;
+	if (i == c->region->used)
+		c->region->used++;
+	return 0;
+}
+
+void ctl_remove(struct ctl_files *c, struct ctl *ctl)
+{
+	ctl->kept->fh = 0;
+	out_free(&ctl->text);
+	out_free(&ctl->said);
+	ctl->text = ctl->said = (struct out){ 0 };
+	ctl_count(c, ctl);
+	quota_give(&c->opened, &ctl->opener, 1);
+}
+
+void ctl_count(struct ctl_files *c, struct ctl *ctl)
+{
+	size_t now = ctl->text.len + ctl->said.len;
+
+	if (now < ctl->held)
+		quota_give(&c->held, &ctl->opener, ctl->held - now);
+	else if (quota_count(&c->held, &ctl->opener, now - ctl->held))
+		return;
+	ctl->held = now;
+}
+
+const char *ctl_line(const struct ctl *ctl, size_t *ret_len)
+{
+	size_t left = ctl->text.len - ctl->scanned;
+	const char *line = left ? ctl->text.data + ctl->scanned : NULL;
+	const char *nl = left ? memchr(line, '\n', left) : NULL;
+
+	if (nl)
+		*ret_len = (size_t)(nl - line);
+	return nl ? line : NULL;
+}
+
+/* Takes the beginning off; what is empty gives its memory back. */
+static void shift(struct out *o, size_t n)
+{
+	o->len -= n;
+	if (o->len && n)
+		memmove(o->data, o->data + n, o->len);
+	if (o->len)
+		return;
+	out_free(o);
+	*o = (struct out){ 0 };
+}
+
+void ctl_cut(struct ctl *ctl, bool ends)
+{
+	shift(&ctl->text, ctl->scanned);
+	ctl->scanned = 0;
+	if (ends)
+		ctl->broken = 0;
+}
+
+bool ctl_say(struct ctl *ctl, const char *text, size_t len)
+{
+	bool failed;
+
+	if (ctl->kept->deaf)
+		return true;
+	shift(&ctl->said, ctl->read);
+	ctl->read = 0;
+	out_put(&ctl->said, text, len);
+	failed = ctl->said.failed;
+	ctl->said.failed = false;
+	return !failed;
+}
+
+size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size)
+{
+	struct ctl_kept *k = ctl->kept;
+	uint64_t by = unique & ~UNIQUE_RESENT;
+	size_t n;
+
+	/* A former process took them, and its reader did not get them. */
+	if (unique & UNIQUE_RESENT && k->read_by == by && !k->unread)
+		ctl_say(ctl, LOST_ANSWERS, strlen(LOST_ANSWERS));
+	n = ctl->said.len - ctl->read;
+	n = n < size ? n : size;
+	if (!n)
+		return 0;
+	memcpy(buf, ctl->said.data + ctl->read, n);
+	ctl->read += n;
+	k->read_by = by;
+	atomic_signal_fence(memory_order_seq_cst);
+	k->unread = ctl->read < ctl->said.len;
+	return n;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "writers.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "journal.h"
+#include "pcidevfs/err.h"
+#include "pcidevfs/pool.h"
+#include "pcidevfs/thread.h"
+#include "pcidevfs/util.h"
+#include "sigmasks.h"
+
+enum {
+	LOOK_MS = 100,
+	LOOKS = 256, /* at most so many in LOOK_MS, besides those that were just told of */
+};
+
+enum writer_state { WRITER_WAITS, WRITER_TOLD, WRITER_WATCHED, WRITER_WITHDRAWN };
+
+struct writers {
+	void (*withdraw)(void *ctx, uint64_t tag);
+	void *ctx;
+	struct pool *pool;
+	pthread_mutex_t lock; /* all below */
+	pthread_cond_t come;
+	struct writer {
+		uint64_t tag; /* 0: nobody */
+		pid_t tid;
+		enum writer_state state;
+	} at[JOURNAL_SLOTS];
+	unsigned int told, watched; /* in these states */
+	uint32_t next;		    /* the first to be looked at in the next round */
+	bool runs, stop;
+};
+
+int writers_new(void (*withdraw)(void *ctx, uint64_t tag), void *ctx, struct writers **ret,
+		struct err *err)
+{
+	struct writers *w = calloc(1, sizeof(*w));
+	int r;
+
+	if (!w)
+		return fail_nomem(err);
+	r = pool_new(1, &w->pool, err);
+	if (r) {
+		free(w);
+		return r;
+	}
+	w->withdraw = withdraw;
+	w->ctx = ctx;
+	pthread_mutex_init(&w->lock, NULL);
+	cond_init(&w->come);
+	*ret = w;
+	return 0;
+}
+
+void writers_stop(struct writers *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->stop = true;
+	pthread_cond_signal(&w->come);
+	pthread_mutex_unlock(&w->lock);
+	pool_end(w->pool);
+}
+
+void writers_free(struct writers *w)
+{
+	if (!w)
+		return;
+	writers_stop(w);
+	pool_free(w->pool);
+	pthread_cond_destroy(&w->come);
+	pthread_mutex_destroy(&w->lock);
+	free(w);
+}
+
+/* With the lock held. */
+static void turn(struct writers *w, struct writer *who, enum writer_state state)
+{
+	w->told -= who->state == WRITER_TOLD;
+	w->watched -= who->state == WRITER_WATCHED;
+	who->state = state;
+	w->told += state == WRITER_TOLD;
+	w->watched += state == WRITER_WATCHED;
+}
+
+/* With the lock held, which it gives up meanwhile. */
+static void look(struct writers *w, struct writer *who)
+{
+	const struct writer was = *who;
+	bool ends;
+
+	turn(w, who, WRITER_WATCHED);
+	pthread_mutex_unlock(&w->lock);
+	ends = sigmasks_end_thread(was.tid);
+	pthread_mutex_lock(&w->lock);
+	if (!ends || who->tag != was.tag || who->state != WRITER_WATCHED)
+		return;
+	turn(w, who, WRITER_WITHDRAWN);
+	pthread_mutex_unlock(&w->lock);
+	w->withdraw(w->ctx, was.tag);
+	pthread_mutex_lock(&w->lock);
+}
+
+static void look_at_told(struct writers *w)
+{
+	for (uint32_t i = 0; i < JOURNAL_SLOTS && w->told; i++)
+		if (w->at[i].state == WRITER_TOLD)
+			look(w, &w->at[i]);
+}
+
+/* In turns, as they may be more than LOOKS. */
+static void look_at_watched(struct writers *w)
+{
+	unsigned int left = LOOKS;
+
+	for (uint32_t i = 0; i < JOURNAL_SLOTS && w->watched && left; i++) {
+		struct writer *who = &w->at[w->next];
+
+		w->next = (w->next + 1) % JOURNAL_SLOTS;
+		if (who->state != WRITER_WATCHED)
+			continue;
+		look(w, who);
+		left--;
+	}
+}
+
+static void watch(void *ctx)
+{
+	struct writers *w = ctx;
+	uint64_t due = 0;
+
+	pthread_mutex_lock(&w->lock);
+	while (!w->stop && (w->told || w->watched)) {
+		struct timespec until = in_ms(LOOK_MS);
+
+		if (now_ms() >= due) {
+			look_at_watched(w);
+			due = now_ms() + LOOK_MS;
+		}
+		look_at_told(w);
+		if (!w->stop && !w->told && w->watched)
+			pthread_cond_timedwait(&w->come, &w->lock, &until);
+	}
+	w->runs = false;
+	pthread_mutex_unlock(&w->lock);
+}
+
+void writers_begin(struct writers *w, uint32_t slot, uint64_t tag, pid_t tid)
+{
+	pthread_mutex_lock(&w->lock);
+	turn(w, &w->at[slot], WRITER_WAITS);
+	w->at[slot].tag = tag;
+	w->at[slot].tid = tid;
+	pthread_mutex_unlock(&w->lock);
+}
+
+void writers_signal(struct writers *w, uint32_t slot)
+{
+	struct writer *who = &w->at[slot];
+
+	pthread_mutex_lock(&w->lock);
+	if (who->tag && who->state == WRITER_WAITS) {
+		turn(w, who, WRITER_TOLD);
+		if (!w->runs)
+			w->runs = !pool_submit(w->pool, watch, w);
+		pthread_cond_signal(&w->come);
+	}
+	pthread_mutex_unlock(&w->lock);
+}
+
+void writers_end(struct writers *w, uint32_t slot)
+{
+	pthread_mutex_lock(&w->lock);
+	turn(w, &w->at[slot], WRITER_WAITS);
+	w->at[slot].tag = 0;
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool writers_withdrew(struct writers *w, uint32_t slot, uint64_t tag)
+{
+	const struct writer *who = &w->at[slot];
+	bool withdrew;
+
+	pthread_mutex_lock(&w->lock);
+	withdrew = who->tag == tag && who->state == WRITER_WITHDRAWN;
+	pthread_mutex_unlock(&w->lock);
+	return withdrew;
+}

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* The tree's sentences for people who have the cluster, but no shell on the node. Pure. */
+#ifndef SYNC_WORDS_H
+#define SYNC_WORDS_H
+
+/* Names what only a file of the tree can do as something that is done on the node. Returns a text
+ * that the caller frees; NULL: no memory. */
+char *words_for_cluster(const char *sentence);
+
+#endif

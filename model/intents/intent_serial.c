@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* Cards of one model without a serial number in their config space, told apart by the one that a
+ * driver of the host read: the claimed one's before its claim, the others' now. Of a card that no
+ * such driver has had since it appeared it is unknown. */
+#include <stdio.h>
+#include <string.h>
+
+#include "intents.h"
+#include "persist.h"
+#include "pcidevfs/model.h"
+#include "pcidevfs/util.h"
+
+/* Drivers come within seconds of each other. */
+#define TELL_MS 20000
+
+bool record_host_serial(const struct record *r, char ret[static FORMER_TEXT])
+{
+	return !r->id.serial && !r->id.cloned && r->id.vf < 0 && r->intent.claim[0] &&
+	       former_get(r->intent.former, FORMER_SERIAL, ret, FORMER_TEXT) && ret[0];
+}
+
+/* The next candidate from *pos on that is another card of the record's model; NULL: none is left. */
+static const struct device *next_equal(const struct pass *p, const struct record *r, size_t *pos)
+{
+	while (*pos < p->n) {
+		const struct candidate *s = &p->candidates[(*pos)++];
+
+		if (s->id.ids == r->id.ids && s->id.vf < 0 && !key_eq(&s->key, &r->dev))
+			return model_find(p->in->m, &s->key);
+	}
+	return NULL;
+}
+
+static const struct device *find_teller(const struct pass *p, const struct record *r,
+					const char *serial)
+{
+	const struct device *dev;
+	size_t pos = 0;
+
+	while ((dev = next_equal(p, r, &pos)))
+		if (!strcmp(dev->facts.host_serial, serial))
+			break;
+	return dev;
+}
+
+/* The present claim stays, and so does the card in use. */
+static bool is_taken(const struct record *r, const struct device *dev)
+{
+	return dev->intent.claim[0] || (r->restoring && r->lifted != dev->birth) ||
+	       (dev->facts.use == USE_GUEST && dev->facts.holder[0]);
+}
+
+static void turn_away(struct pass *p, struct record *r, const struct device *dev)
+{
+	struct device *edit = r->noted ? model_edit(p->in->m, &r->dev, false) : NULL;
+	size_t at = pass_candidate(p, &dev->key);
+
+	if (edit)
+		record_unnote(edit, &r->intent);
+	if (at != RECORD_NONE)
+		p->of[at] = NULL;
+	record_leave(r);
+	r->state = RECORD_MISMATCH;
+	r->other_serial = true;
+}
+
+void pass_judge_serials(struct pass *p)
+{
+	struct records *rs = &p->in->rs;
+	char serial[FORMER_TEXT];
+
+	for (size_t i = 0; i < rs->n; i++) {
+		struct record *r = rs->v[i];
+		const struct device *dev = device_of(p->in, r), *other;
+
+		r->other_serial = false;
+		r->elsewhere = (struct key){ 0 };
+		if (!dev || p->loose || !record_host_serial(r, serial))
+			continue;
+		other = find_teller(p, r, serial);
+		if (!strcmp(dev->facts.host_serial, serial)) {
+			r->shares_serial = other;
+			p->rewrite |= r->shares_serial;
+			continue;
+		}
+		if (other)
+			r->elsewhere = other->key;
+		if ((other || dev->facts.host_serial[0]) && !is_taken(r, dev))
+			turn_away(p, r, dev);
+	}
+}
+
+/* Has it no driver of the host yet, or one that has not told it yet? */
+static bool may_tell(const struct pass *p, const struct device *dev)
+{
+	const struct record *r = pass_record(p, &dev->key);
+
+	return !dev->facts.host_serial[0] && dev->facts.use != USE_GUEST &&
+	       !(r && r->intent.claim[0]);
+}
+
+bool record_awaits_serial(struct pass *p, struct record *r, const struct device *dev)
+{
+	const struct device *other;
+	char serial[FORMER_TEXT];
+	size_t pos = 0;
+
+	if (!record_host_serial(r, serial) || dev->facts.host_serial[0] || is_taken(r, dev))
+		return false;
+	while ((other = next_equal(p, r, &pos)) && !may_tell(p, other))
+		;
+	r->asked_ms = !other ? 0 : r->asked_ms ? r->asked_ms : now_ms();
+	if (!other || now_ms() - r->asked_ms >= TELL_MS)
+		return false;
+	p->due = p->incomplete = true;
+	snprintf(r->reason, sizeof(r->reason),
+		 "the claimed card has serial number %.44s, and so may %.48s, which no driver of "
+		 "the host has read yet",
+		 serial, other->key.name);
+	r->state = RECORD_WAITING;
+	return true;
+}
+
+/* An operation on a member of its group is in the way, and its end makes a pass. */
+static bool is_busy(const struct pass *p, const struct device *dev)
+{
+	const struct device *members[CLAIM_MEMBERS];
+	size_t n = model_claim_members(p->in->m, dev, members, NULL);
+	bool busy = false;
+
+	for (size_t i = 0; i < n && !busy; i++) {
+		const struct record *r = pass_record(p, &members[i]->key);
+
+		busy = members[i]->busy[0] || (r && r->restoring) ||
+		       pass_parent_busy(p, members[i]);
+	}
+	return busy;
+}
+
+/* --early knows no serial numbers. */
+static void lift(struct pass *p, struct record *r)
+{
+	const struct device *dev = model_find(p->in->m, &r->dev);
+	struct device *edit;
+
+	if (!dev || dev->birth == r->lifted || is_busy(p, dev) || dev->intent.claim[0] ||
+	    !(edit = model_edit(p->in->m, &r->dev, false)))
+		return;
+	if (!edit->intent.former_known) {
+		STR_COPY(edit->intent.former, r->intent.former);
+		edit->intent.former_known = true;
+	}
+	r->restoring = job_add(p, r, persist_find("claim"), &r->dev);
+	if (!r->restoring)
+		return;
+	r->restoring->request.value[0] = '\0';
+	r->lifted = edit->birth;
+}
+
+void pass_lift(struct pass *p)
+{
+	for (size_t i = 0; i < p->in->rs.n; i++)
+		if (p->in->rs.v[i]->other_serial && !p->in->rs.v[i]->restoring)
+			lift(p, p->in->rs.v[i]);
+}
