@@ -10,9 +10,9 @@ void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation)
 {
 	size_t place = (m->q_head + m->q_len) % MODEL_MAX;
 
-	if (m->queued[slot])
+	if (m->of[slot].queued)
 		return;
-	m->queued[slot] = true;
+	m->of[slot].queued = true;
 	m->queue[place] = slot;
 	m->queued_at[place] = generation;
 	m->q_len++;
@@ -60,7 +60,7 @@ static size_t take_batch(struct model *m, struct change *batch, uint32_t *slots)
 
 		m->q_head = (m->q_head + 1) % MODEL_MAX;
 		m->q_len--;
-		m->queued[i] = false;
+		m->of[i].queued = false;
 		slots[n] = i;
 		batch[n] = (struct change){
 			.key = d->key,

@@ -10,15 +10,12 @@
 
 int index_init(struct index *x, uint32_t max)
 {
-	/* In heads and next 0 means none: they hold slot + 1. */
 	*x = (struct index){
 		.heads = calloc(HEADS, sizeof(*x->heads)),
 		.mask = HEADS - 1,
-		.next = calloc(max, sizeof(*x->next)),
-		.hash = calloc(max, sizeof(*x->hash)),
-		.linked = calloc(max, sizeof(*x->linked)),
+		.of = calloc(max, sizeof(*x->of)),
 	};
-	if (x->heads && x->next && x->hash && x->linked)
+	if (x->heads && x->of)
 		return 0;
 	index_fini(x);
 	return -ENOMEM;
@@ -27,9 +24,7 @@ int index_init(struct index *x, uint32_t max)
 void index_fini(struct index *x)
 {
 	free(x->heads);
-	free(x->next);
-	free(x->hash);
-	free(x->linked);
+	free(x->of);
 	*x = (struct index){ 0 };
 }
 
@@ -37,34 +32,34 @@ void index_unlink(struct index *x, uint32_t slot)
 {
 	uint32_t *link;
 
-	if (!x->linked[slot])
+	if (!x->of[slot].linked)
 		return;
-	link = &x->heads[x->hash[slot] & x->mask];
+	link = &x->heads[x->of[slot].hash & x->mask];
 	while (*link && *link != slot + 1)
-		link = &x->next[*link - 1];
+		link = &x->of[*link - 1].next;
 	if (*link)
-		*link = x->next[slot];
-	x->linked[slot] = false;
+		*link = x->of[slot].next;
+	x->of[slot].linked = false;
 }
 
 void index_link(struct index *x, uint32_t slot, uint32_t hash)
 {
 	uint32_t *head = &x->heads[hash & x->mask];
 
-	if (x->linked[slot] && x->hash[slot] == hash)
+	if (x->of[slot].linked && x->of[slot].hash == hash)
 		return;
 	index_unlink(x, slot);
-	x->hash[slot] = hash;
-	x->next[slot] = *head;
+	x->of[slot].hash = hash;
+	x->of[slot].next = *head;
 	*head = slot + 1;
-	x->linked[slot] = true;
+	x->of[slot].linked = true;
 }
 
 /* The first slot of the chain from link on that has this very hash. */
 static uint32_t same_hash(const struct index *x, uint32_t link, uint32_t hash)
 {
-	while (link && x->hash[link - 1] != hash)
-		link = x->next[link - 1];
+	while (link && x->of[link - 1].hash != hash)
+		link = x->of[link - 1].next;
 	return link ? link - 1 : INDEX_NONE;
 }
 
@@ -75,5 +70,5 @@ uint32_t index_first(const struct index *x, uint32_t hash)
 
 uint32_t index_next(const struct index *x, uint32_t slot)
 {
-	return same_hash(x, x->next[slot], x->hash[slot]);
+	return same_hash(x, x->of[slot].next, x->of[slot].hash);
 }

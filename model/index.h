@@ -10,12 +10,14 @@
 #define INDEX_NONE UINT32_MAX
 
 struct index {
-	uint32_t *heads;
+	uint32_t *heads; /* slot + 1; 0: none */
 	uint32_t mask;
 	/* by slot */
-	uint32_t *next;
-	uint32_t *hash;
-	bool *linked;
+	struct {
+		uint32_t next; /* slot + 1; 0: none */
+		uint32_t hash;
+		bool linked;
+	} *of;
 };
 
 /* For slots below max. Returns 0 or -ENOMEM. Pages are touched as slots are linked. */

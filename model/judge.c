@@ -10,14 +10,11 @@
 #include "pcidevfs/util.h"
 #include "store.h"
 
-/* Written by people to look at a device; no rule reads these. */
-#define CH_APART (CH_ERROR | CH_PLAN)
-
 static void mark(struct model *m, uint32_t i)
 {
-	if (m->to_judge[i])
+	if (m->of[i].to_judge)
 		return;
-	m->to_judge[i] = true;
+	m->of[i].to_judge = true;
 	m->unjudged[m->n_unjudged++] = i;
 }
 
@@ -43,14 +40,11 @@ static void mark_children(struct model *m, const struct key *parent)
 /* A controller cannot be claimed while a device behind it is. */
 static void mark_controller(struct model *m, const struct device *dev)
 {
-	const struct key *key = &dev->facts.parent;
+	bool hosted = dev->facts.caps & CAP_HOSTED;
+	uint32_t i = hosted ? slot_find(m, &dev->facts.parent, false) : INDEX_NONE;
 
-	if (!(dev->facts.caps & CAP_HOSTED))
-		return;
-	for (uint32_t i = index_first(&m->by[BY_KEY], key_hash(key)); i != INDEX_NONE;
-	     i = index_next(&m->by[BY_KEY], i))
-		if (slot_there(m, i) && key_eq(&slot_seen(m, i)->key, key))
-			mark_peers(m, i);
+	if (i != INDEX_NONE)
+		mark_peers(m, i);
 }
 
 void judge_edit(struct model *m, uint32_t i)
@@ -59,7 +53,7 @@ void judge_edit(struct model *m, uint32_t i)
 			    *is = slot_spare(m, i);
 	change_bits bits = was ? device_diff(was, is) : CH_ALL;
 
-	if (!(bits & ~CH_APART))
+	if (!(bits & ~CH_WRITTEN)) /* no rule reads these */
 		return;
 	mark(m, i);
 	if (was && was->facts.iommu_group != is->facts.iommu_group)
@@ -86,12 +80,6 @@ void judge_removal(struct model *m, uint32_t i)
 	mark_controller(m, dev);
 }
 
-/* Devices that can never be claimed are not asked about. */
-static bool is_judged(struct model *m, uint32_t i)
-{
-	return slot_seen(m, i)->caps & CAP_CLAIM;
-}
-
 static void judge_one(struct model *m, uint32_t i, const struct obstacle *o)
 {
 	const struct device *dev = slot_seen(m, i);
@@ -110,7 +98,7 @@ static void judge_alone(struct model *m, uint32_t i)
 {
 	struct obstacle o;
 
-	if (!is_judged(m, i))
+	if (!(slot_seen(m, i)->caps & CAP_CLAIM)) /* it can never be claimed */
 		return;
 	m->rules->find(m, slot_seen(m, i), &o);
 	judge_one(m, i, &o);
@@ -123,8 +111,8 @@ static void judge_group(struct model *m, int32_t group)
 	bool found = false;
 
 	for (uint32_t i = INDEX_NONE; (i = next_in_group(m, group, i)) != INDEX_NONE;) {
-		m->to_judge[i] = false;
-		if (!is_judged(m, i))
+		m->of[i].to_judge = false;
+		if (!(slot_seen(m, i)->caps & CAP_CLAIM))
 			continue;
 		if (slot_seen(m, i)->facts.behind.bus) {
 			judge_alone(m, i);
@@ -141,9 +129,9 @@ void judge_marked(struct model *m)
 {
 	for (size_t k = 0; k < m->n_unjudged && m->rules; k++) {
 		uint32_t i = m->unjudged[k];
-		bool marked = m->to_judge[i] && slot_there(m, i);
+		bool marked = m->of[i].to_judge && slot_there(m, i);
 
-		m->to_judge[i] = false;
+		m->of[i].to_judge = false;
 		if (marked && slot_seen(m, i)->facts.iommu_group < 0)
 			judge_alone(m, i);
 		else if (marked)

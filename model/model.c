@@ -18,19 +18,22 @@ size_t model_arena_size(void)
 	return sizeof(struct arena);
 }
 
+static void relink(struct index *x, uint32_t i, bool linked, uint32_t hash)
+{
+	if (linked)
+		index_link(x, i, hash);
+	else
+		index_unlink(x, i);
+}
+
 void slot_link(struct model *m, uint32_t i)
 {
 	const struct device *d = slot_seen(m, i);
+	const struct facts *f = &d->facts;
 
-	index_link(&m->by[BY_KEY], i, key_hash(&d->key));
-	if (d->facts.iommu_group >= 0)
-		index_link(&m->by[BY_GROUP], i, group_hash(d->facts.iommu_group));
-	else
-		index_unlink(&m->by[BY_GROUP], i);
-	if (d->facts.parent.bus)
-		index_link(&m->by[BY_PARENT], i, key_hash(&d->facts.parent));
-	else
-		index_unlink(&m->by[BY_PARENT], i);
+	relink(&m->by[BY_KEY], i, true, key_hash(&d->key));
+	relink(&m->by[BY_GROUP], i, f->iommu_group >= 0, group_hash(f->iommu_group));
+	relink(&m->by[BY_PARENT], i, f->parent.bus, key_hash(&f->parent));
 }
 
 static void unlink_slot(struct model *m, uint32_t i)
@@ -58,21 +61,15 @@ static int allocate(struct model *m)
 
 	for (int x = 0; x < INDEXES && !r; x++)
 		r = index_init(&m->by[x], MODEL_MAX);
+	m->of = calloc(MODEL_MAX, sizeof(*m->of));
 	m->edits = calloc(MODEL_MAX, sizeof(*m->edits));
-	m->edited = calloc(MODEL_MAX, sizeof(*m->edited));
 	m->unjudged = calloc(MODEL_MAX, sizeof(*m->unjudged));
-	m->to_judge = calloc(MODEL_MAX, sizeof(*m->to_judge));
 	m->queue = calloc(MODEL_MAX, sizeof(*m->queue));
 	m->queued_at = calloc(MODEL_MAX, sizeof(*m->queued_at));
-	m->queued = calloc(MODEL_MAX, sizeof(*m->queued));
-	m->unpacked = calloc(MODEL_MAX, sizeof(*m->unpacked));
 	m->taken = calloc(BLOCKS, sizeof(*m->taken));
-	m->written = calloc(MODEL_MAX, sizeof(*m->written));
-	return r || !m->edits || !m->edited || !m->unjudged || !m->to_judge || !m->queue ||
-			       !m->queued_at || !m->queued || !m->unpacked || !m->taken ||
-			        !m->written ?
-		       -ENOMEM :
-		       0;
+	return r || !m->of || !m->edits || !m->unjudged || !m->queue || !m->queued_at || !m->taken
+		       ? -ENOMEM
+		       : 0;
 }
 
 static void init_sync(struct model *m)
@@ -128,16 +125,12 @@ void model_free(struct model *m)
 		return;
 	for (int x = 0; x < INDEXES; x++)
 		index_fini(&m->by[x]);
+	free(m->of);
 	free(m->edits);
-	free(m->edited);
 	free(m->unjudged);
-	free(m->to_judge);
 	free(m->queue);
 	free(m->queued_at);
-	free(m->queued);
-	free(m->unpacked);
 	free(m->taken);
-	free(m->written);
 	pthread_cond_destroy(&m->changed);
 	pthread_cond_destroy(&m->heard_more);
 	pthread_mutex_destroy(&m->lock);
@@ -222,7 +215,7 @@ static uint32_t free_slot(struct model *m)
 	/* Positions are directory cookies: reused only if the table is far larger than needed. */
 	if (used == MODEL_MAX || (used > 1024 && used > 4 * (m->count + m->n_edits)))
 		for (uint32_t i = 0; i < used; i++)
-			if (!slot_word(m, i) && !m->edited[i])
+			if (!slot_word(m, i) && !m->of[i].edited)
 				return i;
 	if (used == MODEL_MAX)
 		return INDEX_NONE;
@@ -244,13 +237,13 @@ static struct device *new_record(struct model *m, uint32_t i, const struct key *
 
 static void note_edit(struct model *m, uint32_t i)
 {
-	m->edited[i] = true;
+	m->of[i].edited = true;
 	m->edits[m->n_edits++] = i;
 }
 
 struct device *edit_slot(struct model *m, uint32_t i)
 {
-	if (!m->edited[i]) {
+	if (!m->of[i].edited) {
 		*slot_spare(m, i) = *slot_current(m, i);
 		note_edit(m, i);
 	}
@@ -293,12 +286,9 @@ static bool may_be_with(const struct device *d)
 static void edit_peers(struct model *m, const struct device *dev)
 {
 	for (uint32_t i = INDEX_NONE;
-	     (i = next_in_group(m, dev->facts.iommu_group, i)) != INDEX_NONE;) {
-		const struct key key = slot_current(m, i)->key;
-
+	     (i = next_in_group(m, dev->facts.iommu_group, i)) != INDEX_NONE;)
 		if (may_be_with(slot_current(m, i)))
-			model_edit(m, &key, false);
-	}
+			edit_slot(m, i);
 }
 
 void model_remove(struct model *m, const struct key *key)
@@ -399,11 +389,10 @@ static void let_arrive(struct model *m, uint32_t i)
 		at = slot_find(m, &d->facts.parent, false);
 		at = at == INDEX_NONE ? slot_find(m, &d->facts.parent, true) : at;
 	}
-	if (at == INDEX_NONE)
-		m->arrives(m->arrives_ctx, d, NULL);
-	else
-		m->arrives(m->arrives_ctx, d,
-			   m->edited[at] ? slot_spare(m, at) : slot_current(m, at));
+	m->arrives(m->arrives_ctx, d,
+		   at == INDEX_NONE	? NULL
+		   : m->of[at].edited ? slot_spare(m, at)
+				      : slot_current(m, at));
 }
 
 /* Other devices may show something that follows from this one. */
@@ -439,7 +428,7 @@ static void publish_edits(struct model *m, uint64_t generation)
 		/* A device removed after an edit keeps its last record, for observers. */
 		if (slot_there(m, i))
 			publish_slot(m, i, generation);
-		m->edited[i] = false;
+		m->of[i].edited = false;
 	}
 	m->n_edits = 0;
 	m->publishing = false;

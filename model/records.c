@@ -32,39 +32,23 @@ static struct head head_of(const struct model *m, uint32_t at)
 	return head;
 }
 
-/* Returns the length; 0: the chain leads nowhere, or is longer than a record can be. */
-static size_t gather(const struct model *m, uint64_t word, char buf[static sizeof(struct device)])
+/* False: the chain leads nowhere, or is longer than a record can be. */
+static bool unpack(const struct model *m, uint32_t slot, struct device *d)
 {
-	const struct block *b;
-	uint32_t at = chain_of(word);
-	size_t done = 0, part;
+	char buf[sizeof(struct head) + sizeof(*d)];
+	uint32_t at = chain_of(slot_word(m, slot));
 	struct head head;
 
 	if (!at || at > BLOCKS)
-		return 0;
+		return false;
 	head = head_of(m, at);
-	for (size_t skip = sizeof(head); done < head.len; done += part, skip = 0) {
-		if (!at || at > BLOCKS || head.len > sizeof(struct device))
-			return 0;
-		b = &m->a->blocks[at - 1];
-		part = sizeof(b->data) - skip;
-		part = part < head.len - done ? part : head.len - done;
-		memcpy(buf + done, b->data + skip, part);
-		at = b->next;
-	}
-	return done;
-}
-
-static bool unpack(const struct model *m, uint32_t slot, struct device *d)
-{
-	char buf[sizeof(*d)];
-
-	return device_unpack(d, buf, gather(m, slot_word(m, slot), buf));
+	return head.len <= sizeof(*d) && chain_get(m, at, sizeof(head) + head.len, buf) &&
+	       device_unpack(d, buf + sizeof(head), head.len);
 }
 
 static void note_unpacked(struct model *m, uint32_t slot)
 {
-	m->unpacked[slot] = true;
+	m->of[slot].unpacked = true;
 	/* Wakes the thread of model_dispatch(), which packs them up. */
 	m->grown |= ++m->n_unpacked == RECORDS_KEPT + 1;
 }
@@ -73,7 +57,7 @@ struct device *slot_current(struct model *m, uint32_t slot)
 {
 	struct device *d = &m->a->rec[slot_word(m, slot) & WORD_SECOND][slot];
 
-	if (m->unpacked[slot])
+	if (m->of[slot].unpacked)
 		return d;
 	/* Of our own it can be unpacked; slots_adopt() has tried it with all others. */
 	if (!unpack(m, slot, d))
@@ -104,7 +88,7 @@ void record_write(struct model *m, uint32_t slot, const struct device *d, unsign
 	at = chain_put(m, buf, sizeof(head) + head.len);
 	atomic_store(&m->a->slots[slot].word, at << WORD_AT | flags);
 	drop_chain(m, chain_of(old));
-	if (!m->unpacked[slot])
+	if (!m->of[slot].unpacked)
 		note_unpacked(m, slot);
 }
 
@@ -147,8 +131,87 @@ void records_begin(struct model *m)
 {
 	uint32_t used = atomic_load(&m->a->used);
 
-	memset(m->unpacked, false, used);
+	for (uint32_t i = 0; i < used; i++)
+		m->of[i].unpacked = false;
 	m->n_unpacked = 0;
 	for (int which = 0; which < 2; which++)
 		drop_pages(m->a->rec[which], &m->a->rec[which][used]);
+}
+
+/* ---- taking over what a former process left */
+
+/* It may have run foreign code, or a bit of its memory may be wrong: a device whose record this
+ * program cannot have written is dropped, and the next look at the machine finds it. */
+static bool is_right(const struct model *m, const struct device *d)
+{
+	return d->birth <= d->generation && d->generation <= atomic_load(&m->a->generation) &&
+	       device_valid(d) && rooms_valid(m, d);
+}
+
+/* Observers knew it by its key, and hear that it is gone. */
+static void drop(struct model *m, uint32_t i)
+{
+	struct device *d = slot_current(m, i);
+	const struct device gone = {
+		.key = d->key,
+		.birth = d->birth,
+		.generation = atomic_fetch_add(&m->a->generation, 1) + 1,
+		.facts = facts_none,
+	};
+
+	m->dropped++;
+	if (!key_valid(&d->key)) {
+		record_drop(m, i);
+		return;
+	}
+	*d = gone;
+	record_write(m, i, d, (slot_word(m, i) & WORD_SECOND) | WORD_GONE);
+}
+
+/* Does what follows from its facts differ? Then another program wrote it. */
+static bool is_outdated(struct device *d)
+{
+	const uint32_t caps = d->caps;
+	const enum kind kind = d->kind;
+	bool differs;
+
+	device_identify(d);
+	differs = d->caps != caps || d->kind != kind;
+	d->caps = caps;
+	d->kind = kind;
+	return differs;
+}
+
+static void adopt(struct model *m, uint32_t i)
+{
+	struct slot *s = &m->a->slots[i];
+	struct device *d = slot_current(m, i);
+
+	if (!m->of[i].whole || !is_right(m, d) ||
+	    (slot_live(m, i) && slot_find(m, &d->key, false) != INDEX_NONE))
+		drop(m, i);
+	if (slot_live(m, i)) {
+		slot_link(m, i);
+		m->count++;
+		if (is_outdated(d))
+			edit_slot(m, i);
+	}
+	if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))
+		if (s->pending || s->telling ||
+		    d->generation > s->heard)
+			dispatch_enqueue(m, i, atomic_load(&m->a->generation));
+}
+
+void slots_adopt(struct model *m)
+{
+	const uint64_t both = WORD_LIVE | WORD_GONE;
+	uint32_t used = atomic_load(&m->a->used);
+
+	for (uint32_t i = 0; i < used; i++)
+		if ((slot_word(m, i) & both) == both)
+			atomic_fetch_and(&m->a->slots[i].word, ~(uint64_t)WORD_GONE);
+	rooms_sweep(m);
+	for (uint32_t i = 0; i < used; i++)
+		if (slot_word(m, i))
+			adopt(m, i);
 }

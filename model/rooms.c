@@ -15,23 +15,38 @@ size_t chain_blocks(size_t len)
 	return (len + sizeof(((struct block *)0)->data) - 1) / sizeof(((struct block *)0)->data);
 }
 
+/* The next part of a chain that has this much left; NULL: it leads nowhere. */
+static const char *next_part(const struct model *m, uint32_t *at, size_t left, size_t *ret)
+{
+	const struct block *b;
+
+	if (!*at || *at > BLOCKS)
+		return NULL;
+	b = &m->a->blocks[*at - 1];
+	*ret = left < sizeof(b->data) ? left : sizeof(b->data);
+	*at = b->next;
+	return b->data;
+}
+
+bool chain_get(const struct model *m, uint32_t at, size_t len, char *buf)
+{
+	const char *data;
+
+	for (size_t part; len && (data = next_part(m, &at, len, &part)); len -= part, buf += part)
+		memcpy(buf, data, part);
+	return !len;
+}
+
 static bool room_valid(const struct model *m, const struct room *r)
 {
+	size_t left = r->len <= TEXT_MAX ? r->len : 0;
 	uint64_t sum = FNV1A;
 	uint32_t at = r->at;
+	const char *data;
 
-	if (!r->len)
-		return true;
-	for (size_t left = r->len <= TEXT_MAX ? r->len : 0, part; at && at <= BLOCKS; left -= part) {
-		const struct block *b = &m->a->blocks[at - 1];
-
-		part = left < sizeof(b->data) ? left : sizeof(b->data);
-		sum = fnv1a(sum, b->data, part);
-		if (part == left)
-			return left && sum == r->sum;
-		at = b->next;
-	}
-	return false;
+	for (size_t part; left && (data = next_part(m, &at, left, &part)); left -= part)
+		sum = fnv1a(sum, data, part);
+	return !r->len || (r->len <= TEXT_MAX && !left && sum == r->sum);
 }
 
 bool rooms_valid(const struct model *m, const struct device *dev)
@@ -93,14 +108,18 @@ void rooms_sweep(struct model *m)
 
 	memset(m->taken, false, m->top_block);
 	m->n_taken = m->next_block = m->top_block = 0;
-	/* All records first: no room of a former process leads into one. */
-	for (uint32_t i = 0; i < used; i++)
-		if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))
-			record_mark(m, i);
+	/* All records first: no room of a former process leads into one, or is another's too. */
 	for (uint32_t i = 0; i < used; i++) {
-		if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))
-			record_mark_rooms(m, i);
-		if (m->edited[i])
+		uint64_t there = slot_word(m, i) & (WORD_LIVE | WORD_GONE);
+
+		if (there && record_mark(m, i))
+			continue;
+		m->dropped += there != 0;
+		atomic_store(&m->a->slots[i].word, 0);
+	}
+	for (uint32_t i = 0; i < used; i++) {
+		m->of[i].whole = slot_word(m, i) && record_mark_rooms(m, i);
+		if (m->of[i].edited)
 			rooms_mark(m, slot_spare(m, i));
 	}
 	m->sweep_at = 2 * m->n_taken < SWEEP_MIN ? SWEEP_MIN : 2 * m->n_taken;
@@ -161,15 +180,10 @@ int model_set_text(struct model *m, struct room *r, const char *data, size_t len
 
 void model_text(struct model *m, const struct room *r, struct out *o)
 {
-	size_t left = r->len;
+	const char *data;
 	uint32_t at = r->at;
 
-	while (left && at && at <= BLOCKS) {
-		const struct block *b = &m->a->blocks[at - 1];
-		size_t part = left < sizeof(b->data) ? left : sizeof(b->data);
-
-		out_put(o, b->data, part);
-		left -= part;
-		at = b->next;
-	}
+	for (size_t left = r->len, part; left && (data = next_part(m, &at, left, &part));
+	     left -= part)
+		out_put(o, data, part);
 }

@@ -47,6 +47,16 @@ struct arena {
 	struct block blocks[BLOCKS];
 };
 
+/* What this process knows of a slot. */
+struct slot_state {
+	bool whole;    /* the last sweep found all texts that its record leads to */
+	bool unpacked; /* the present record is in its place */
+	bool edited;   /* it has an unpublished copy */
+	bool to_judge; /* it is among unjudged */
+	bool queued;
+	uint64_t written; /* of a card: model_written() */
+};
+
 enum { BY_KEY, BY_GROUP, BY_PARENT, INDEXES };
 
 /* lock guards all fields but observers and those below, which are constant once dispatch runs, or
@@ -59,21 +69,18 @@ struct model {
 	struct index by[INDEXES];
 	size_t count;
 	size_t dropped; /* model_dropped() */
-	bool *unpacked; /* by slot: the present record is in its place */
+	struct slot_state *of; /* by slot */
 	size_t n_unpacked;
 	bool *taken; /* by block: a record may use it; all below next_block are */
 	size_t n_taken, sweep_at, next_block, top_block; /* n_taken: those of texts */
 	uint32_t *edits; /* slots with an unpublished copy */
 	size_t n_edits;
-	bool *edited;
 	bool publishing; /* the copies are in force: slot_seen() */
 	const struct claim_rules *rules; /* NULL: nothing forbids a claim */
 	uint32_t *unjudged; /* slots whose `refused` may change: judge.c */
 	size_t n_unjudged;
-	bool *to_judge;
 	uint32_t *queue;     /* ring of MODEL_MAX slots with pending changes, in order */
 	uint64_t *queued_at; /* by ring place: generation when queued */
-	bool *queued;
 	size_t q_head, q_len;
 	bool grown;	/* and nobody was woken yet: model_unlock() does that */
 	uint64_t heard; /* observers know all up to this generation */
@@ -83,7 +90,6 @@ struct model {
 	struct stored_names stored; /* its functions may be NULL */
 	struct observer observers[OBSERVERS];
 	size_t n_observers;
-	uint64_t *written;	   /* by slot of a card: model_written() */
 	_Atomic uint64_t *in_hand; /* set by model_watch(), or NULL; batches: their number so far */
 	uint64_t batches;
 };
@@ -111,14 +117,14 @@ static inline struct device *slot_spare(const struct model *m, uint32_t slot)
 /* The present record; while edits are published, the future one. */
 static inline struct device *slot_seen(struct model *m, uint32_t slot)
 {
-	return m->publishing && m->edited[slot] ? slot_spare(m, slot) : slot_current(m, slot);
+	return m->publishing && m->of[slot].edited ? slot_spare(m, slot) : slot_current(m, slot);
 }
 
 static inline bool slot_there(const struct model *m, uint32_t slot)
 {
 	uint64_t word = slot_word(m, slot);
 
-	return word & WORD_LIVE || (m->publishing && m->edited[slot] && !(word & WORD_GONE));
+	return word & WORD_LIVE || (m->publishing && m->of[slot].edited && !(word & WORD_GONE));
 }
 
 /* model.c: enters the slot's device into the indexes. */
@@ -127,7 +133,7 @@ void slot_link(struct model *m, uint32_t slot);
  * one. INDEX_NONE. */
 uint32_t slot_find(struct model *m, const struct key *key, bool fresh);
 
-/* adopt.c: takes over a former process's devices, and the changes that nobody had heard of. */
+/* records.c: takes over a former process's devices, and the changes that nobody had heard of. */
 void slots_adopt(struct model *m);
 /* Above it, only a model that nobody could have made counts its changes. */
 #define GENERATION_MAX (UINT64_MAX / 2)
@@ -164,9 +170,11 @@ bool rooms_mark(struct model *m, const struct device *d);
 /* Stores data and returns its first block's number plus 1. There must be blocks. */
 uint32_t chain_put(struct model *m, const char *data, size_t len);
 size_t chain_blocks(size_t len);
+/* Copies a chain's data; false: it leads nowhere before its end. */
+bool chain_get(const struct model *m, uint32_t at, size_t len, char *buf);
 /* Takes the blocks of a chain; false: it has fewer, or one of them is taken. */
 bool chain_mark(struct model *m, uint32_t at, size_t len);
-/* Finds the blocks that records use. */
+/* Finds the blocks that records use; drops records that are not there. */
 void rooms_sweep(struct model *m);
 
 /* Queues the slot's pending changes for observers. Call it with the lock held. */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "pcidevfs/vfconf.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <string.h>
+#include <strings.h>
 
 #include "pcidevfs/util.h"
 
@@ -49,25 +49,21 @@ void vfconf_add(char text[static VFCONF_TEXT], enum vfconf which, const char *va
 	snprintf(text + n, VFCONF_TEXT - n, "%s%s=%s", n ? " " : "", names[which], value);
 }
 
-/* The value of a hexadecimal digit, or -1. */
-static int digit(char c)
+static void print_mac(const unsigned char mac[static 6], char ret[static VFCONF_VALUE])
 {
-	const char digits[] = "0123456789abcdef";
-	const char *at = c ? strchr(digits, tolower((unsigned char)c)) : NULL;
-
-	return at ? (int)(at - digits) : -1;
+	snprintf(ret, VFCONF_VALUE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
+		 mac[4], mac[5]);
 }
 
 int vfconf_mac(const char *text, unsigned char ret[static 6])
 {
-	for (int i = 0; i < 6; i++, text += 3) {
-		int high = digit(text[0]), low = high < 0 ? -1 : digit(text[1]);
+	char again[VFCONF_VALUE];
 
-		if (low < 0 || text[2] != (i < 5 ? ':' : '\0'))
-			return -EINVAL;
-		ret[i] = (unsigned char)(high << 4 | low);
-	}
-	return 0;
+	if (sscanf(text, "%2hhx:%2hhx:%2hhx:%2hhx:%2hhx:%2hhx", &ret[0], &ret[1], &ret[2], &ret[3],
+		   &ret[4], &ret[5]) != 6)
+		return -EINVAL;
+	print_mac(ret, again);
+	return strcasecmp(text, again) ? -EINVAL : 0;
 }
 
 static int parse_mac(const char *value, char ret[static VFCONF_VALUE])
@@ -77,8 +73,7 @@ static int parse_mac(const char *value, char ret[static VFCONF_VALUE])
 
 	if (vfconf_mac(value, mac) || mac[0] & 1 || !memcmp(mac, zero, sizeof(mac)))
 		return -EINVAL;
-	snprintf(ret, VFCONF_VALUE, "%02x:%02x:%02x:%02x:%02x:%02x", mac[0], mac[1], mac[2], mac[3],
-		 mac[4], mac[5]);
+	print_mac(mac, ret);
 	return 0;
 }
 

@@ -65,6 +65,8 @@ enum {
 };
 #define CH_FACT(name) CH_BIT(CH_FIXED + SHOWN_##name)
 #define CH_END CH_BIT(CH_FIXED + SHOWN_END) /* above all of them */
+/* Fields that people write to look at a device: nothing follows from them. */
+#define CH_WRITTEN (CH_ERROR | CH_PLAN)
 #define CH_ALL (~(change_bits)0)
 
 #endif
