@@ -66,6 +66,7 @@ int pair_next(char **cursor, struct pair *ret)
 	*ret = (struct pair){ word, c };
 	if (*c == '"') {
 		ret->value = ++c;
+		ret->quoted = true;
 		if (unquote(&c))
 			return -EINVAL;
 	} else {

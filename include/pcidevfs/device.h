@@ -146,6 +146,9 @@ bool device_is_vf(const struct device *dev);
 /* Is it known by its parent and its index or name there: a VF, or what a parent makes by name? */
 bool device_is_made(const struct device *dev);
 
+/* Is everything known that distinguishes the card? False until the serial, which comes later, was
+ * read. */
+bool device_is_known(const struct device *dev);
 /* Its claim is stored, and restore is about to apply it. */
 bool device_is_coming(const struct device *dev);
 /* Who claims it, even if the claim is not restored yet; "": nobody. */

@@ -3,9 +3,12 @@
 #ifndef PCIDEVFS_PAIR_H
 #define PCIDEVFS_PAIR_H
 
+#include <stdbool.h>
+
 struct pair {
 	const char *key; /* "" for a word without '=': the device's id */
 	char *value;
+	bool quoted; /* the value was */
 };
 
 /*

@@ -77,17 +77,29 @@ bool identity_complete(struct identity *id, const struct identity *is)
 	return true;
 }
 
-const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT])
+const char *identity_ids(const struct identity *id, char buf[static IDENTITY_IDS])
 {
 	uint64_t ids = id->ids;
-	char serial[20] = "none", child[KEY_NAME + 8];
-	int n;
 
-	if (id->serial)
-		snprintf(serial, sizeof(serial), "%016llx", (unsigned long long)id->serial);
-	n = snprintf(buf, IDENTITY_TEXT, "%s,%04x:%04x:%04x:%04x,%s", id->path,
-		     (unsigned int)(ids >> 48), (unsigned int)(ids >> 32 & 0xffff),
-		     (unsigned int)(ids >> 16 & 0xffff), (unsigned int)(ids & 0xffff), serial);
+	snprintf(buf, IDENTITY_IDS, "%04x:%04x:%04x:%04x", (unsigned int)(ids >> 48),
+		 (unsigned int)(ids >> 32 & 0xffff), (unsigned int)(ids >> 16 & 0xffff),
+		 (unsigned int)(ids & 0xffff));
+	return buf;
+}
+
+const char *identity_serial(const struct identity *id, char buf[static IDENTITY_SERIAL])
+{
+	snprintf(buf, IDENTITY_SERIAL, id->serial ? "%016llx" : "none",
+		 (unsigned long long)id->serial);
+	return buf;
+}
+
+const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT])
+{
+	char ids[IDENTITY_IDS], serial[IDENTITY_SERIAL], child[KEY_NAME + 8];
+	int n = snprintf(buf, IDENTITY_TEXT, "%s,%s,%s", id->path, identity_ids(id, ids),
+			 identity_serial(id, serial));
+
 	if (id->vf >= 0)
 		n += snprintf(buf + n, IDENTITY_TEXT - (size_t)n, ",vf%d", id->vf);
 	if (id->child.bus)
@@ -108,53 +120,38 @@ int identity_parse_path(const char *text, struct identity *ret)
 	return text[0] && STR_COPY(ret->path, text) ? 0 : -EINVAL;
 }
 
-/* Exactly count lower-case hex digits. */
-static int hex(const char *text, size_t count, uint64_t *ret)
+static bool is_none(const char *text)
 {
-	*ret = 0;
-	for (size_t i = 0; i < count; i++) {
-		const char *digits = "0123456789abcdef";
-		const char *at = text[i] ? strchr(digits, text[i]) : NULL;
-
-		if (!at)
-			return -EINVAL;
-		*ret = *ret << 4 | (uint64_t)(at - digits);
-	}
-	return 0;
+	return !text[0] || !strcmp(text, "none");
 }
 
 int identity_parse_ids(const char *text, struct identity *ret)
 {
-	uint64_t ids = 0;
+	unsigned int v[4];
+	char again[IDENTITY_IDS];
 
-	if (strlen(text) != 19)
+	if (sscanf(text, "%4x:%4x:%4x:%4x", &v[0], &v[1], &v[2], &v[3]) != 4)
 		return -EINVAL;
-	for (size_t i = 0; i < 4; i++) {
-		uint64_t part;
-
-		if (hex(text + 5 * i, 4, &part) || (i < 3 && text[5 * i + 4] != ':'))
-			return -EINVAL;
-		ids = ids << 16 | part;
-	}
-	ret->ids = ids;
-	return 0;
+	ret->ids = (uint64_t)v[0] << 48 | (uint64_t)v[1] << 32 | (uint64_t)v[2] << 16 | v[3];
+	return strcmp(text, identity_ids(ret, again)) ? -EINVAL : 0;
 }
 
 int identity_parse_serial(const char *text, struct identity *ret)
 {
-	uint64_t serial = 0;
+	unsigned long long serial = 0;
+	char again[IDENTITY_SERIAL];
 
-	if (strcmp(text, "none") && (strlen(text) != 16 || hex(text, 16, &serial) || !serial))
+	if (!is_none(text) && (sscanf(text, "%16llx", &serial) != 1 || !serial))
 		return -EINVAL;
 	ret->serial = serial;
-	return 0;
+	return serial && strcmp(text, identity_serial(ret, again)) ? -EINVAL : 0;
 }
 
 int identity_parse_vf(const char *text, struct identity *ret)
 {
 	uint64_t vf;
 
-	if (!strcmp(text, "none")) {
+	if (is_none(text)) {
 		ret->vf = -1;
 		return 0;
 	}
@@ -166,7 +163,7 @@ int identity_parse_vf(const char *text, struct identity *ret)
 
 int identity_parse_child(const char *text, struct identity *ret)
 {
-	if (strcmp(text, "none"))
+	if (!is_none(text))
 		return key_parse(text, &ret->child) ? 0 : -EINVAL;
 	ret->child = (struct key){ 0 };
 	return 0;

@@ -11,6 +11,7 @@
 #include "pcidevfs/key.h"
 
 struct device;
+struct record;
 
 struct identity {
 	char path[136];	 /* "0000:00/1c.4/00.0"; "@0000:05:00.0" if the kernel tells none */
@@ -44,9 +45,15 @@ bool identity_may_fall(const struct identity *a, const struct identity *b);
 /* "0000:00/1c.4/00.0,8086:1521:8086:0001,none", with ",vf3" for a VF and ",mdev/UUID" for a named
  * child: the form in `intents`. */
 const char *identity_text(const struct identity *id, char buf[static IDENTITY_TEXT]);
+/* Its second and third part. */
+#define IDENTITY_IDS 20
+const char *identity_ids(const struct identity *id, char buf[static IDENTITY_IDS]);
+#define IDENTITY_SERIAL 17
+const char *identity_serial(const struct identity *id, char buf[static IDENTITY_SERIAL]);
 uint64_t identity_hash(const struct identity *id);
 
-/* Parse the parts in the state file; -EINVAL for anything that the printers do not write. */
+/* Parse the parts in the state file, where "" is none as well; -EINVAL for anything else that the
+ * printers do not write. */
 int identity_parse_path(const char *text, struct identity *ret);
 int identity_parse_ids(const char *text, struct identity *ret);
 int identity_parse_serial(const char *text, struct identity *ret);
@@ -60,6 +67,8 @@ struct candidate {
 	uint64_t birth;
 	/* not read yet: it may not be the card with a serial, nor a mismatch of it */
 	bool serial_unknown;
+	struct record *record; /* what is stored for it, or NULL */
+	const char *unmet;     /* why that is not applied, or NULL */
 };
 
 enum match {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "intent_dir.h"
+#include "intents.h"
 #include "persist.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/resource.h"
@@ -41,35 +41,25 @@ static void mark_noted(struct model *m, const struct device *dev)
 		edit->intent.noted = true;
 }
 
-static bool misses_any(const struct record *r)
-{
-	size_t i = 0;
-
-	while (persists[i] && !persist_is_missing(persists[i], r))
-		i++;
-	return persists[i];
-}
-
 /* Updates the record from the model, as far as the model has its parts: stored intents that could
  * not be applied yet are not in it, unless this request is about them. */
 static void follow(const struct intents *in, struct record *r, const struct device *dev,
-		   const char *file, bool begins)
+		   const struct persist *own, bool begins)
 {
-	const struct persist *own = persist_find(file);
 	struct model *m = in->m;
 
 	if (begins)
 		STR_COPY(r->boot, in->boot);
-	else if (!r->interrupted || (own && own->value)) /* a note does not change it */
+	else if (!r->interrupted || (own && own->none)) /* a note does not change it */
 		r->boot[0] = '\0';
 	for (size_t i = 0; persists[i]; i++) {
 		const struct persist *k = persists[i];
-		bool asked = !strcmp(file, k->file);
+		bool asked = k == own;
 
 		/* A record that was begun before its device was there lacks what came with it. */
 		if (!begins && (asked || !persist_has(k, &r->intent)))
 			r->in |= persist_bit(k);
-		if (!(k->value ? r->in & persist_bit(k) : r->noted || asked))
+		if (!(k->none ? r->in & persist_bit(k) : r->noted || asked))
 			continue;
 		if (k->follow)
 			k->follow(m, r, dev);
@@ -78,20 +68,21 @@ static void follow(const struct intents *in, struct record *r, const struct devi
 	}
 	if (!begins && r->noted)
 		mark_noted(m, dev);
-	if (!misses_any(r)) /* else restore's answer stands */
+	if (!persist_missing(r)) /* else restore's answer stands */
 		record_say(r, RECORD_HELD, "");
 }
 
-static int drop_claim(struct rewrite *w, size_t i, struct err *err)
+/* with: what ends with the claim, or NULL. */
+static int drop_claim(struct rewrite *w, size_t i, const struct persist *with, struct err *err)
 {
 	struct record *r = rewrite_edit(w, i);
 
 	if (!r)
-		return fail(err, ENOMEM, "no memory for the stored intents");
+		return fail_nomem(err);
+	if (with)
+		persist_clear(with, &r->intent);
 	end_claim(r);
 	r->boot[0] = '\0';
-	if (record_is_empty(r))
-		rewrite_drop(w, i);
 	return 0;
 }
 
@@ -103,7 +94,7 @@ static int release_group(struct rewrite *w, uint64_t group, struct err *err)
 
 	for (size_t i = 0; group && i < w->next.n && !rc; i++)
 		if (w->next.v[i] && w->next.v[i]->group == group && !device_of(w->in, w->next.v[i]))
-			rc = drop_claim(w, i, err);
+			rc = drop_claim(w, i, NULL, err);
 	return rc;
 }
 
@@ -131,14 +122,7 @@ static int release_absent(struct rewrite *w, const struct request *request, cons
 
 		if (!r || !(r->intent.claim[0] || r->intent.profile[0]) || !is_about(w, r, request))
 			continue;
-		if (k->made_by) {
-			struct record *edit = rewrite_edit(w, i);
-
-			if (!edit)
-				return fail(err, ENOMEM, "no memory for the stored intents");
-			persist_clear(k, &edit->intent);
-		}
-		rc = drop_claim(w, i, err);
+		rc = drop_claim(w, i, k->made_by ? k : NULL, err);
 		rc = rc ? rc : release_group(w, group, err);
 	}
 	return rc;
@@ -161,15 +145,14 @@ static uint64_t group_of(const struct rewrite *w, const struct device *dev)
 
 /* Between restore's look and its operation somebody may have requested something else, or another
  * card may have come. */
-static int refuse_outdated(struct rewrite *w, const struct device *dev,
+static int refuse_outdated(struct rewrite *w, const struct device *dev, const struct persist *k,
 			   const struct request *request, struct err *err)
 {
-	const struct persist *k = persist_find(request->file);
 	const struct record *r = record_of(w, dev);
 	char value[REQUEST_VALUE];
 
-	if (r && k && k->value) {
-		k->value(r, value);
+	if (r && k && k->none) {
+		persist_value(k, r, value);
 		if (!strcmp(request->value, value))
 			return 0;
 	}
@@ -243,10 +226,10 @@ static bool is_others(const struct rewrite *w, const struct device *dev, const s
 }
 
 /* The devices whose records the request may change. */
-static size_t find_members(const struct rewrite *w, const struct request *request,
-			   const struct device *dev, const struct device *ret[CLAIM_MEMBERS])
+static size_t find_members(const struct rewrite *w, const struct persist *k,
+			   const struct request *request, const struct device *dev,
+			   const struct device *ret[CLAIM_MEMBERS])
 {
-	const struct persist *k = persist_find(request->file);
 	size_t n = 1, left = 0;
 
 	ret[0] = dev;
@@ -273,21 +256,21 @@ static int refuse_early(struct rewrite *w, const struct request *request, const 
 			const struct device *dev, struct err *err)
 {
 	const struct record *r = record_of(w, dev);
-	bool takes = k && k->value && strcmp(request->value, k->none) && request->value[0];
+	bool takes = k && k->none && strcmp(request->value, k->none) && request->value[0];
 	char value[REQUEST_VALUE] = "";
 	const struct persist *stored = NULL;
 
-	if (request->restores || !k || !k->value)
+	if (request->restores || !k || !k->none)
 		return 0;
 	if (is_unborn(r, dev, k))
-		k->value(r, value);
+		persist_value(k, r, value);
 	if (value[0] && strcmp(value, request->value))
 		stored = k;
 	else if (takes && is_unborn(r, dev, k->ends))
 		stored = k->ends;
 	if (!stored)
 		return 0;
-	stored->value(r, value);
+	persist_value(stored, r, value);
 	return fail(err, EBUSY,
 		    "%s of %s is stored as %.100s and is being restored; write again",
 		    stored->file, dev->key.name, value);
@@ -298,15 +281,14 @@ static int refuse_early_vfs(struct rewrite *w, const struct request *request,
 			    const struct device *pf, struct err *err)
 {
 	const struct request none = { .file = "claim" };
-	const struct device *vf;
-	size_t pos = 0;
+	const struct device *vfs[INTENT_VFS];
+	size_t n = model_children(w->in->m, &pf->key, BUS_NONE, vfs, INTENT_VFS);
 	int rc = 0;
 
 	if (request->restores || strcmp(request->file, persist_vfs.file))
 		return 0;
-	while (!rc && (vf = model_next(w->in->m, &pos)))
-		if (key_eq(&vf->facts.parent, &pf->key))
-			rc = refuse_early(w, &none, &persist_claim, vf, err);
+	for (size_t i = 0; i < n && i < INTENT_VFS && !rc; i++)
+		rc = refuse_early(w, &none, &persist_claim, vfs[i], err);
 	return rc;
 }
 
@@ -338,9 +320,9 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 	}
 	if (gives_back(w, request, dev))
 		return 0;
-	if (request->restores && refuse_outdated(w, dev, request, err))
+	if (request->restores && refuse_outdated(w, dev, k, request, err))
 		return -EBUSY; /* the same request by a user must be refused as well */
-	n = find_members(w, &found, dev, members);
+	n = find_members(w, k, &found, dev, members);
 	if (request->restores && found.value[0] && refuse_latecomer(w, dev, members, n, err))
 		return -EBUSY;
 	/* An operation with steps was asked before the first of them. */
@@ -355,22 +337,19 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 	group = former_group(w, members, n);
 	for (size_t i = 0; i < n; i++) {
 		struct record *r = NULL;
-		size_t at;
-		int rc = rewrite_record(w, members[i], &r, &at, err);
+		int rc = rewrite_record(w, members[i], &r, err);
 
 		if (!r)
 			return rc;
-		if (!begins && !members[i]->intent.claim[0] && !strcmp(request->file, "claim"))
+		if (!begins && !members[i]->intent.claim[0] && k == &persist_claim)
 			released = r->group ? r->group : released;
 		w->optional &= request->restores;
 		if (!begins || (w->in->marks && !request->restores))
-			follow(w->in, r, members[i], request->file, begins);
+			follow(w->in, r, members[i], k, begins);
 		if (!begins && !request->restores)
 			end_other(r, k);
 		if (group && !begins && r->intent.claim[0])
 			r->group = group;
-		if (record_is_empty(r))
-			rewrite_drop(w, at);
 	}
 	return release_group(w, released, err);
 }
@@ -394,18 +373,13 @@ int intents_keep(void *ctx, const struct request *requests, size_t n, bool begin
 			rc = follow_request(&w, &requests[i], begins, err);
 		}
 		model_unlock(in->m);
-		if (rc)
-			rewrite_abort(&w);
-		else
-			rc = rewrite_commit(&w, err);
+		rc = rewrite_end(&w, rc, err);
 		for (size_t i = 0; i < in->rs.n; i++)
 			over |= in->rs.v[i]->over;
 	}
 	pthread_mutex_unlock(&in->save);
-	if (over)
-		over_put_off(in);
 	/* A request settled without a change of its device still has its reason there. */
-	if (told && !begins)
+	if (over || (told && !begins))
 		intents_kick(in);
 	return rc;
 }
@@ -418,15 +392,15 @@ int intents_new(const char *dir, struct intents **ret, struct err *err)
 
 	if (!in || !(in->dir = strdup(dir))) {
 		free(in);
-		return fail(err, ENOMEM, "no memory for the state file");
+		return fail_nomem(err);
 	}
-	in->dirfd = in->lock_fd = -1;
+	in->at.fd = in->at.lock_fd = -1;
 	pthread_mutex_init(&in->save, NULL);
 	pthread_mutex_init(&in->lock, NULL);
 	pthread_mutex_init(&in->turn, NULL);
 	cond_init(&in->quiet);
-	cond_init(&in->asks);
-	statedir_open(in, &in->broken); /* health, and refusals of requests, tell what is wrong */
+	cond_init(&in->asked);
+	statedir_open(in, &in->at, &in->broken); /* health, and refusals of requests, tell what is wrong */
 	*ret = in;
 	return 0;
 }
@@ -434,7 +408,6 @@ int intents_new(const char *dir, struct intents **ret, struct err *err)
 void intents_open(struct intents *in, const struct intents_conf *conf, struct model *m)
 {
 	in->m = m;
-	in->adopt = records_adopt;
 	in->told = true; /* perhaps by a former process */
 	in->copy = conf->copy;
 	in->copy_size = conf->copy ? conf->copy_size : 0;
@@ -459,9 +432,8 @@ void intents_close(struct intents *in)
 	}
 	free(in->places);
 	records_free(&in->rs);
-	closep(&in->lock_fd);
-	closep(&in->dirfd);
-	pthread_cond_destroy(&in->asks);
+	statedir_close(&in->at);
+	pthread_cond_destroy(&in->asked);
 	pthread_cond_destroy(&in->quiet);
 	pthread_mutex_destroy(&in->turn);
 	pthread_mutex_destroy(&in->lock);

@@ -10,6 +10,7 @@
 #include "pcidevfs/thread.h"
 
 #define QUIET_MS 10000
+#define OVER_US 3000000
 #define ASK_MS 1000
 #define ASK_MAX_MS 8000
 
@@ -40,11 +41,8 @@ static bool children_busy(const struct pass *p, const struct device *dev)
 	size_t n = model_children(p->in->m, &dev->key, BUS_NONE, children, INTENT_VFS);
 	bool busy = false;
 
-	for (size_t i = 0; i < n && i < INTENT_VFS && !busy; i++) {
-		const struct record *r = pass_record(p, &children[i]->key);
-
-		busy = children[i]->busy[0] || (r && r->restoring);
-	}
+	for (size_t i = 0; i < n && i < INTENT_VFS && !busy; i++)
+		busy = pass_is_busy(p, children[i]);
 	return busy;
 }
 
@@ -55,7 +53,8 @@ static void start_op(struct pass *p, const struct persist *k, struct record *r,
 	const char *wait = k->waits ? k->waits(dev) : NULL;
 
 	/* The driver's own tool says that somebody is in the way; who that is, nobody may see. */
-	r->retry |= r->due && now_ms() >= r->due;
+	if (r->due && now_ms() >= r->due)
+		r->tried_for = (struct sight){ 0 };
 	if (dev->busy[0] || children_busy(p, dev) || pass_parent_busy(p, dev)) {
 		record_say_busy(r);
 	} else if (wait) {
@@ -65,7 +64,7 @@ static void start_op(struct pass *p, const struct persist *k, struct record *r,
 		r->due = 0;
 		r->restoring = job_add(p, r, k, &dev->key);
 	}
-	p->due |= r->due;
+	p->asks |= r->due ? ASK_DUE : 0;
 }
 
 /* Starts an operation for this device alone. */
@@ -98,14 +97,15 @@ static void apply_through_parent(struct pass *p, struct record *r)
 {
 	struct identity id = r->id;
 	const struct device *parent;
-	size_t i = 0, at;
+	struct candidate *s;
+	size_t i = 0;
 
 	while (persists[i] && !(persists[i]->made_by && persist_is_missing(persists[i], r)))
 		i++;
 	id.child = (struct key){ 0 };
-	if (!persists[i] || pass_lookup(p, &id, &at) != MATCH_HERE)
+	if (!persists[i] || pass_lookup(p, &id, &s) != MATCH_HERE)
 		return;
-	parent = model_find(p->in->m, &p->candidates[at].key);
+	parent = model_find(p->in->m, &s->key);
 	if (!parent)
 		return;
 	if (r->parent_birth != parent->birth || r->parent_unbinds != parent->unbinds ||
@@ -140,31 +140,8 @@ static void note_lost(struct record *r, const struct device *dev)
 			continue;
 		r->in &= ~persist_bit(k);
 		r->yielded &= ~persist_bit(k);
-		r->decided = false;
-		r->tries = r->busy_tries = 0;
+		record_renew(r);
 	}
-}
-
-static bool is_next(const struct persist *k, const struct record *r,
-		    const struct persist **ret_yielded)
-{
-	if (!persist_is_missing(k, r))
-		return false;
-	if (!(r->yielded & persist_bit(k)))
-		return true;
-	*ret_yielded = *ret_yielded ? *ret_yielded : k;
-	return false;
-}
-
-/* Later rows wait for the first missing one, unless it yields. NULL: nothing is missing. */
-static const struct persist *find_missing(const struct record *r)
-{
-	const struct persist *yielded = NULL;
-	size_t i = 0;
-
-	while (persists[i] && !is_next(persists[i], r, &yielded))
-		i++;
-	return persists[i] ? persists[i] : yielded;
 }
 
 /* What only had to be noted is followed by the next one at once. True: nothing is missing. */
@@ -172,7 +149,7 @@ static bool apply_missing(struct pass *p, struct record *r, const struct device 
 {
 	const struct persist *k;
 
-	while ((k = find_missing(r))) {
+	while ((k = persist_missing(r))) {
 		uint32_t before = r->in;
 
 		if (k->apply)
@@ -203,13 +180,21 @@ static bool has_no_op(const struct pass *p, const struct record *r)
 	return r->boot[0] && !(dev && dev->busy[0]) && !(r->interrupted && (dev || p->incomplete));
 }
 
+/* That a pod has a device is on the disk before the pod has it. That the pod is over is written
+ * some seconds later, so the next pod, which mostly comes at once, does not wait for the disk.
+ * After a crash in between the device still counts as allocated, to an unknown pod. */
+static bool is_over(const struct pass *p, const struct record *r)
+{
+	return r->over && (p->last || now_us() - r->over >= OVER_US);
+}
+
 static void apply_record(struct pass *p, struct record *r)
 {
 	const struct device *dev = device_of(p->in, r);
 	struct identity id, stored = r->id;
 
-	p->rewrite |= has_no_op(p, r);
-	p->over |= r->over;
+	p->rewrite |= has_no_op(p, r) || is_over(p, r);
+	p->asks |= r->over ? ASK_OVER : 0;
 	r->was_there |= dev != NULL;
 	if (!dev && r->id.child.bus && !r->restoring)
 		apply_through_parent(p, r);
@@ -236,8 +221,8 @@ static void follow_device(struct intents *in, struct record *r, const struct dev
 	record_set_at(r, &dev->key);
 }
 
-/* Stores serials that were read late or turned out to be cloned, and operations that ended without
- * a result. Call it with save held. */
+/* Stores serials that were read late or turned out to be cloned, pods that are over, and operations
+ * that ended without a result. The next pass tries it again. Call it with save held. */
 static void bring_up_to_date(const struct pass *p)
 {
 	struct intents *in = p->in;
@@ -247,14 +232,17 @@ static void bring_up_to_date(const struct pass *p)
 		return;
 	model_lock(in->m);
 	for (size_t i = 0; i < in->rs.n; i++) {
-		const struct device *dev = device_of(in, in->rs.v[i]);
-		bool cloned = pass_is_cloned(p, in->rs.v[i]) || in->rs.v[i]->shares_serial;
-		struct record *r = dev || cloned || in->rs.v[i]->boot[0]
-					   ? rewrite_edit(&w, i)
-					   : NULL;
+		struct record *r = in->rs.v[i];
+		const struct device *dev = device_of(in, r);
+		bool cloned = pass_is_cloned(p, r) || r->shares_serial, over = is_over(p, r);
 
+		r = dev || cloned || over || r->boot[0] ? rewrite_edit(&w, i) : NULL;
 		if (!r)
 			continue;
+		if (over) {
+			r->intent.given_as[0] = '\0';
+			r->over = 0;
+		}
 		r->id.cloned = cloned;
 		if (dev)
 			follow_device(in, r, dev);
@@ -262,11 +250,9 @@ static void bring_up_to_date(const struct pass *p)
 			r->boot[0] = '\0';
 		if (!r->intent.claim[0] && !r->boot[0] && !(dev && dev->facts.use == USE_GUEST))
 			r->intent.former_known = false;
-		if (record_is_empty(r))
-			rewrite_drop(&w, i);
 	}
 	model_unlock(in->m);
-	rewrite_commit(&w, NULL);
+	rewrite_end(&w, 0, NULL);
 }
 
 /* In a new model an operation on the device is one that is being undone: it notes there what it
@@ -306,8 +292,6 @@ static void look(struct pass *p)
 	pthread_mutex_unlock(&in->lock);
 	if (p->rewrite)
 		bring_up_to_date(p);
-	if (p->over)
-		over_write(in, false);
 	pthread_mutex_unlock(&in->save);
 	pass_free(p);
 }
@@ -315,7 +299,8 @@ static void look(struct pass *p)
 /* False: nothing came meanwhile; the next kick starts another pass. */
 static bool go_on(struct intents *in, const struct pass *p)
 {
-	bool again, asks;
+	unsigned int asks;
+	bool again;
 
 	pthread_mutex_lock(&in->turn);
 	again = in->again && !in->stopped;
@@ -323,14 +308,12 @@ static bool go_on(struct intents *in, const struct pass *p)
 	in->passing = again;
 	in->passed |= !p->incomplete && !again;
 	in->looked = true;
-	asks = (p->in_use && !in->in_use) || (p->due && !in->due) || (p->over && !in->over);
-	in->in_use = p->in_use;
-	in->due = p->due;
-	in->over |= p->over;
+	asks = p->asks & ~in->asks;
+	in->asks = p->asks | (in->asks & ASK_OVER);
 	pthread_mutex_unlock(&in->turn);
 	pthread_cond_broadcast(&in->quiet);
 	if (asks)
-		pthread_cond_signal(&in->asks);
+		pthread_cond_signal(&in->asked);
 	return again;
 }
 
@@ -359,10 +342,10 @@ static bool wait_for_use(struct intents *in, unsigned int ms)
 	struct timespec until = in_ms(ms);
 	int rc = 0;
 
-	while (!in->in_use && !in->due && !in->over && !in->stopped)
-		pthread_cond_wait(&in->asks, &in->turn);
+	while (!in->asks && !in->stopped)
+		pthread_cond_wait(&in->asked, &in->turn);
 	while (!in->stopped && !rc)
-		rc = pthread_cond_timedwait(&in->asks, &in->turn, &until);
+		rc = pthread_cond_timedwait(&in->asked, &in->turn, &until);
 	return !in->stopped;
 }
 
@@ -375,16 +358,15 @@ static void *ask_again(void *ctx)
 
 	pthread_mutex_lock(&in->turn);
 	while (wait_for_use(in, ms)) {
-		bool asks = in->in_use && in->world.observe_holders, kicks = in->over || in->due;
-		bool wanted = asks || in->due;
+		unsigned int asks = in->asks;
 
-		in->over = false; /* until a pass says otherwise */
+		in->asks &= ~(unsigned int)ASK_OVER; /* until a pass says otherwise */
 		pthread_mutex_unlock(&in->turn);
-		if (asks)
+		if (asks & ASK_USE && in->world.observe_holders)
 			in->world.observe_holders(in->world.backend, NULL, 0, now_us(), NULL);
-		if (kicks)
+		if (asks & (ASK_OVER | ASK_DUE))
 			intents_kick(in);
-		ms = !wanted ? ASK_MS : ms < ASK_MAX_MS ? 2 * ms : ASK_MAX_MS;
+		ms = !(asks & (ASK_USE | ASK_DUE)) ? ASK_MS : ms < ASK_MAX_MS ? 2 * ms : ASK_MAX_MS;
 		pthread_mutex_lock(&in->turn);
 	}
 	pthread_mutex_unlock(&in->turn);
@@ -407,18 +389,23 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on)
 
 void intents_stop(struct intents *in)
 {
+	bool over = false;
+
 	if (!in->m) /* never opened, so nothing runs and nothing waits */
 		return;
 	pthread_mutex_lock(&in->turn);
 	in->stopped = true;
 	pthread_cond_broadcast(&in->quiet);
-	pthread_cond_signal(&in->asks);
+	pthread_cond_signal(&in->asked);
 	pthread_mutex_unlock(&in->turn);
 	if (in->asking)
 		pthread_join(in->asker, NULL);
 	in->asking = false;
 	accepted_answer(in, true);
 	pthread_mutex_lock(&in->save);
-	over_write(in, true);
+	for (size_t i = 0; i < in->rs.n; i++)
+		over |= in->rs.v[i]->over;
+	if (over)
+		bring_up_to_date(&(struct pass){ .in = in, .last = true, .incomplete = true });
 	pthread_mutex_unlock(&in->save);
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Notes intents of a device that appears, before anybody sees it, so that a claim shows at once.
+/* What the model asks for while it is changed. Notes intents of a device that appears, before anybody
+ * sees it, so that a claim shows at once.
  * The next pass finds out whether it is the same card, and handles cards that have moved. */
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 #include "intents.h"
 #include "persist.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/resource.h"
 
 static uint64_t mark_of(const struct identity *id)
 {
@@ -83,3 +85,51 @@ void intents_arrive(void *ctx, struct device *dev, const struct device *pf)
 	}
 }
 
+/* ---- resource names, also of devices that are away: nobody else gets them */
+
+/* Also before a pass has matched the record with its device. */
+static bool is_of(const struct intents *in, const struct record *r, const struct device *dev)
+{
+	struct identity id;
+
+	if (r->birth)
+		return r->birth == dev->birth && key_eq(&r->dev, &dev->key);
+	device_identity(in->m, dev, &id);
+	return identity_eq(&r->id, &id) ||
+	       (id.serial && !r->id.cloned && identity_same_card(&r->id, &id) &&
+		identity_same_part(&r->id, &id));
+}
+
+static const char *own(void *ctx, const struct device *dev)
+{
+	const struct intents *in = ctx;
+
+	for (size_t i = 0; i < in->rs.n; i++) {
+		const struct record *r = in->rs.v[i];
+
+		if (r->intent.single && r->intent.own[0] && is_of(in, r, dev))
+			return r->intent.own;
+	}
+	return NULL;
+}
+
+static const char *find(void *ctx, const struct device *but, resource_match *match,
+			const char *name)
+{
+	const struct intents *in = ctx;
+
+	for (size_t i = 0; i < in->rs.n; i++) {
+		const struct record *r = in->rs.v[i];
+
+		if (match(&r->intent, name) && !is_of(in, r, but))
+			return r->at;
+	}
+	return NULL;
+}
+
+void intents_tell_names(struct intents *in)
+{
+	const struct stored_names names = { own, find, in };
+
+	resource_on_choice(in->m, &names);
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The state directory: how it is opened, locked, and followed when it is removed or replaced. */
 #define _GNU_SOURCE
-#include "intent_dir.h"
+#include "intents.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 
 enum { AWAIT_MS = 500 };
 
-int statedir_refuse(struct intents *in, int rc, const char *what, struct err *err)
+int statedir_refuse(const struct intents *in, int rc, const char *what, struct err *err)
 {
 	return fail(err, -rc,
 		    "the request cannot be saved in %s%s: %s; fix that or choose another directory "
@@ -49,13 +49,13 @@ void intents_sign(struct intents *in, const char *mount)
 	ssize_t n;
 
 	pthread_mutex_lock(&in->save);
-	n = in->lock_fd < 0 || ftruncate(in->lock_fd, 0) ? -1 : pwrite(in->lock_fd, mount, len, 0);
-	(void)n; /* on a full disk it has no name */
+	n = ftruncate(in->at.lock_fd, 0) ? -1 : pwrite(in->at.lock_fd, mount, len, 0);
+	(void)n; /* on a full disk, or without a lock, it has no name */
 	pthread_mutex_unlock(&in->save);
 }
 
 /* Takes the lock again if it was removed, or failed before. Returns the descriptor or -errno. */
-static int take_lock(struct intents *in, int dirfd, struct err *err)
+static int take_lock(const struct intents *in, int dirfd, struct err *err)
 {
 	struct err why = { 0 };
 	char where[HOLDER_TEXT];
@@ -77,13 +77,13 @@ int statedir_keep_lock(struct intents *in, struct err *err)
 {
 	int fd;
 
-	if (in->lock_fd >= 0 && lockfile_holds(in->lock_fd, in->dirfd, INTENT_LOCK))
+	if (in->at.lock_fd >= 0 && lockfile_holds(in->at.lock_fd, in->at.fd, INTENT_LOCK))
 		return 0;
-	fd = take_lock(in, in->dirfd, err);
+	fd = take_lock(in, in->at.fd, err);
 	if (fd < 0)
 		return fd;
-	closep(&in->lock_fd);
-	in->lock_fd = fd;
+	closep(&in->at.lock_fd);
+	in->at.lock_fd = fd;
 	return 0;
 }
 
@@ -95,38 +95,36 @@ static bool is_volatile(int dirfd)
 }
 
 /* A directory in which no lock can be made (full, read-only) is read, but nothing is written. */
-int statedir_open(struct intents *in, struct err *err)
+int statedir_open(const struct intents *in, struct statedir *ret, struct err *err)
 {
-	struct err why = { 0 };
-	int fd, lock;
+	struct statedir d = { .lock_fd = -1 };
 
 	if (mkdir(in->dir, 0700) && errno != EEXIST)
 		return statedir_refuse(in, -errno, "", err);
-	fd = open(in->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
+	d.fd = open(in->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (d.fd < 0)
 		return statedir_refuse(in, -errno, "", err);
-	lock = take_lock(in, fd, &why);
-	if (lock == -EBUSY) {
-		close(fd);
-		*err = why;
-		return lock;
+	d.lock_fd = take_lock(in, d.fd, &d.refused);
+	if (d.lock_fd == -EBUSY) {
+		closep(&d.fd);
+		*err = d.refused;
+		return -EBUSY;
 	}
-	in->refused = why;
-	in->is_volatile = is_volatile(fd);
-	in->dirfd = fd;
-	in->lock_fd = lock;
+	d.is_volatile = is_volatile(d.fd);
+	*ret = d;
 	return 0;
 }
 
 bool intents_place(const struct intents *in, struct stat *ret)
 {
-	return in->dirfd >= 0 && !fstat(in->dirfd, ret);
+	return in->at.fd >= 0 && !fstat(in->at.fd, ret);
 }
 
-void statedir_close(struct intents *in)
+void statedir_close(struct statedir *d)
 {
-	closep(&in->lock_fd);
-	closep(&in->dirfd);
+	closep(&d->lock_fd);
+	closep(&d->fd);
+	d->fd = d->lock_fd = -1;
 }
 
 /* It may be removed and made again, or a file system mounted over it. */
@@ -134,8 +132,8 @@ bool statedir_has_moved(const struct intents *in, bool *ret_gone)
 {
 	struct stat ours, there;
 
-	*ret_gone = in->dirfd >= 0 && stat(in->dir, &there);
-	return in->dirfd >= 0 && (*ret_gone || fstat(in->dirfd, &ours) ||
+	*ret_gone = in->at.fd >= 0 && stat(in->dir, &there);
+	return in->at.fd >= 0 && (*ret_gone || fstat(in->at.fd, &ours) ||
 				  ours.st_dev != there.st_dev || ours.st_ino != there.st_ino);
 }
 
@@ -192,59 +190,52 @@ static int far_sync_dir(void *ctx)
 
 struct disk statedir_disk(struct intents *in)
 {
-	if (!in->far)
-		return disk_at(&in->dirfd);
+	if (!in->at.far)
+		return disk_at(&in->at.fd);
 	return (struct disk){
 		in, far_create, far_write, far_sync, far_close, far_rename, far_sync_dir
 	};
 }
 
 /* The helper has the lock only while it writes; the next serving process takes it for good. */
-static int open_far(struct intents *in, struct intents *got, struct err *err)
+static int open_far(struct intents *in, struct statedir *ret, struct err *err)
 {
 	int rc = ask(in, "make", "");
 
-	statedir_close(got);
+	statedir_close(ret);
 	*err = (struct err){ 0 };
-	got->refused = (struct err){ 0 };
-	got->dirfd = rc ? -1 : open(in->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (got->dirfd < 0)
+	ret->fd = rc ? -1 : open(in->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (ret->fd < 0)
 		return statedir_refuse(in, rc ? rc : -errno, "", err);
-	got->is_volatile = is_volatile(got->dirfd);
-	got->far = true;
+	ret->is_volatile = is_volatile(ret->fd);
+	ret->far = true;
 	return 0;
 }
 
 /* The next write stores everything there, but never over another file of intents. */
 int statedir_follow(struct intents *in, struct err *err)
 {
-	struct intents got = { .dir = in->dir, .dirfd = -1, .lock_fd = -1 };
+	struct statedir got = { .fd = -1, .lock_fd = -1 };
 	struct err why = { 0 };
-	int rc = statedir_open(&got, &why);
+	int rc = statedir_open(in, &got, &why);
 
 	in->unsure = true;
 	if ((rc == -EACCES || (!rc && got.refused.code == EACCES)) && in->world.state)
 		rc = open_far(in, &got, &why);
 	if (!rc &&
-	    (!faccessat(got.dirfd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
+	    (!faccessat(got.fd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
 		rc = fail(&why, EBUSY,
 			  "the request cannot be saved: %s is another directory than before, with "
 			  "intents of its own; take them up with pcidevfsd --replace, or remove "
 			  "them",
 			  in->dir);
-	if (rc)
-		statedir_close(&got);
 	if (rc && err)
 		*err = why;
 	pthread_mutex_lock(&in->lock);
-	in->refused = why;
-	if (!rc) {
-		statedir_close(in);
-		in->dirfd = got.dirfd;
-		in->lock_fd = got.lock_fd;
-		in->is_volatile = got.is_volatile;
-		in->far = got.far;
-	}
+	statedir_close(rc ? &got : &in->at);
+	if (!rc)
+		in->at = got;
+	in->at.refused = why;
 	pthread_mutex_unlock(&in->lock);
 	return rc;
 }

@@ -76,15 +76,11 @@ bool record_is_empty(const struct record *r)
 
 int records_add(struct records *rs, struct record *r)
 {
-	if (rs->n == rs->cap) {
-		size_t cap = rs->cap ? 2 * rs->cap : 16;
-		struct record **v = reallocarray(rs->v, cap, sizeof(*v));
+	struct record **v = more_rows(rs->v, rs->n, &rs->cap, sizeof(*v));
 
-		if (!v)
-			return -ENOMEM;
-		rs->v = v;
-		rs->cap = cap;
-	}
+	if (!v)
+		return -ENOMEM;
+	rs->v = v;
 	rs->v[rs->n++] = r;
 	return 0;
 }
@@ -96,6 +92,35 @@ void records_free(struct records *rs)
 	free(rs->v);
 	free(rs->other);
 	*rs = (struct records){ 0 };
+}
+
+/* ---- the device of a record */
+
+void record_renew(struct record *r)
+{
+	r->decided = false;
+	r->tries = r->busy_tries = 0;
+	r->tried_for = (struct sight){ 0 };
+}
+
+void record_leave(struct record *r)
+{
+	r->birth = 0;
+	r->noted = r->full = false;
+	r->in = r->yielded = 0;
+	r->asked_ms = 0;
+	record_renew(r);
+	r->state = RECORD_WAITING;
+	r->reason[0] = '\0';
+}
+
+void record_attach(struct record *r, const struct device *dev)
+{
+	if (r->birth && r->birth != dev->birth)
+		record_leave(r);
+	r->dev = dev->key;
+	r->birth = dev->birth;
+	record_set_at(r, &dev->key);
 }
 
 /* ---- two records of one device */
@@ -126,31 +151,6 @@ int records_each_twin(const struct records *rs,
 }
 
 /* ---- values */
-
-static int path_parse(struct record *r, const char *text)
-{
-	return identity_parse_path(text, &r->id);
-}
-
-static int ids_parse(struct record *r, const char *text)
-{
-	return identity_parse_ids(text, &r->id);
-}
-
-static int serial_parse(struct record *r, const char *text)
-{
-	return identity_parse_serial(text[0] ? text : "none", &r->id);
-}
-
-static int vf_parse(struct record *r, const char *text)
-{
-	return identity_parse_vf(text[0] ? text : "none", &r->id);
-}
-
-static int child_parse(struct record *r, const char *text)
-{
-	return identity_parse_child(text[0] ? text : "none", &r->id);
-}
 
 bool record_key(const struct record *r, struct key *ret)
 {
@@ -193,9 +193,12 @@ static int guess_parse(struct record *r, const char *text)
 
 /* The beginning of a line, before its intents; the identity is printed as one word. */
 static const struct persist_key keys[] = {
-	PERSIST_OTHER("path", path_parse, NULL),	  PERSIST_OTHER("ids", ids_parse, NULL),
-	PERSIST_OTHER("serial", serial_parse, NULL), PERSIST_OTHER("vf", vf_parse, NULL),
-	PERSIST_OTHER("child", child_parse, NULL),	  PERSIST_KEY("at", KEY_TEXT, false, at),
+	{ .name = "path", .parse_id = identity_parse_path },
+	{ .name = "ids", .parse_id = identity_parse_ids },
+	{ .name = "serial", .parse_id = identity_parse_serial },
+	{ .name = "vf", .parse_id = identity_parse_vf },
+	{ .name = "child", .parse_id = identity_parse_child },
+	PERSIST_KEY("at", KEY_TEXT, false, at),
 	PERSIST_KEY("cloned", KEY_FLAG, false, id.cloned),
 };
 
@@ -237,43 +240,14 @@ int record_add_owner(struct record *r, const struct owner *o)
 {
 	struct owner *v;
 
-	for (size_t i = 0; i < r->n_owners; i++)
-		if (!strcmp(r->owners[i].file, o->file))
-			return 0;
-	if (r->n_owners >= OWNERS_MAX) /* not worth losing the claims of all others */
+	/* Too many are not worth losing the claims of all others. */
+	if (record_owner_of(r, o->file) || r->n_owners >= OWNERS_MAX)
 		return 0;
 	v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
 	if (!v)
 		return -ENOMEM;
 	r->owners = v;
 	r->owners[r->n_owners++] = *o;
-	return 0;
-}
-
-int record_set_owner(struct record *r, const char *file, const char *text)
-{
-	struct owner o = { 0 };
-	unsigned int uid, gid, mode;
-	int end = 0;
-
-	if (sscanf(text, "%u:%u:%o%n", &uid, &gid, &mode, &end) != 3 || text[end] || mode > 07777 ||
-	    !STR_COPY(o.file, file))
-		return -EINVAL;
-	o.is = (struct ownership){ uid, gid, mode };
-	return record_add_owner(r, &o);
-}
-
-int record_keep_unknown(struct record *r, const char *key, const char *value)
-{
-	struct out o = { 0 };
-
-	out_printf(&o, "%s%s%s=%s", r->extra ? r->extra : "", r->extra ? " " : "", key, value);
-	if (o.failed) {
-		out_free(&o);
-		return -ENOMEM;
-	}
-	free(r->extra);
-	r->extra = o.data;
 	return 0;
 }
 
@@ -312,16 +286,10 @@ void record_details(const struct record *r, struct out *o)
 
 static void format_identity(const struct identity *id, struct out *o)
 {
-	char text[IDENTITY_TEXT], *part = text, *ids, *serial, child[KEY_NAME + 8];
-	struct identity card = *id;
+	char ids[IDENTITY_IDS], serial[IDENTITY_SERIAL], child[KEY_NAME + 8];
 
-	card.path[0] = '\0';
-	identity_text(&card, text);
-	strsep(&part, ",");
-	ids = strsep(&part, ",");
-	serial = strsep(&part, ",");
 	out_pair(o, "path", id->path);
-	out_printf(o, " ids=%s serial=%s vf=", ids, serial);
+	out_printf(o, " ids=%s serial=%s vf=", identity_ids(id, ids), identity_serial(id, serial));
 	out_printf(o, id->vf < 0 ? "none" : "%d", id->vf);
 	if (id->child.bus)
 		out_pair(o, "child", key_id(&id->child, child));

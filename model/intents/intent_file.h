@@ -74,9 +74,9 @@ struct record {
 	/* consecutive tries; the last ones that met another user are in busy_tries */
 	unsigned int tries;
 	unsigned int busy_tries;
-	struct sight tried_for; /* the last time */
-	/* try again for the same: it may only have met an operation that has ended since */
-	bool retry;
+	/* The last time; 0: for whatever is there, since that may only have met an operation that
+	 * has ended since. */
+	struct sight tried_for;
 	uint64_t due; /* ms, 0: when to try again what somebody was in the way of, seen or not */
 	uint64_t over; /* us, 0: when its pod ended, if the file does not say so yet */
 	enum record_state state;
@@ -116,6 +116,12 @@ bool record_is_empty(const struct record *r);
 bool record_key(const struct record *r, struct key *ret);
 void record_set_at(struct record *r, const struct key *dev);
 bool record_at_other(const struct record *r, const struct key *dev);
+/* Nothing was tried yet for the device that it has now. */
+void record_renew(struct record *r);
+/* The device has gone: nothing of the record is in the model any more. */
+void record_leave(struct record *r);
+/* The record belongs to this device from now on; if that is new, nothing was applied to it yet. */
+void record_attach(struct record *r, const struct device *dev);
 /* Its line, aside, is invalid: the record is named by that, and has no device. */
 void record_set_aside(struct record *r);
 /* Calls found for all but the last of the records with one identity. found may change records, not
@@ -145,16 +151,13 @@ struct owner *record_owner_of(const struct record *r, const char *file);
 void record_note_owner(const struct record *r, struct intent *want);
 /* Does nothing if that file has an owner, or if there is no room. -ENOMEM. */
 int record_add_owner(struct record *r, const struct owner *o);
-/* -EINVAL, -ENOMEM. */
-int record_set_owner(struct record *r, const char *file, const char *text);
-int record_keep_unknown(struct record *r, const char *key, const char *value);
-/* Sets one pair of a line, with its quotes; value is overwritten. Unknown keys are kept. -EINVAL,
- * -ENOMEM. */
-int record_set(struct record *r, const char *key, char *value);
 
 /* text is overwritten; text[len] must be 0. Invalid lines are set aside; if all are invalid the
  * file is refused: -EINVAL with the reason; ret is then empty. */
 int intent_parse(char *text, size_t len, struct records *ret, struct err *err);
+/* Gives each device that had a name of its own, in a file that has no such names, that of the address
+ * where it was last. */
+void records_complete_names(struct records *rs);
 void intent_format(const struct records *rs, struct out *o);
 /* The record's line without its checksum. */
 void record_line(const struct record *r, struct out *o);

@@ -11,11 +11,6 @@
 
 #define FALL_MS 5000
 
-void device_identity(struct model *m, const struct device *dev, struct identity *ret)
-{
-	identity_of(ret, dev, device_is_made(dev) ? model_parent(m, dev) : NULL);
-}
-
 size_t records_of_device(const struct records *rs, const struct device *dev)
 {
 	for (size_t i = 0; i < rs->n; i++) {
@@ -27,7 +22,7 @@ size_t records_of_device(const struct records *rs, const struct device *dev)
 	return RECORD_NONE;
 }
 
-size_t records_of_identity(const struct records *rs, const struct identity *id)
+static size_t records_of_identity(const struct records *rs, const struct identity *id)
 {
 	for (size_t i = 0; i < rs->n; i++)
 		if (rs->v[i] && identity_eq(&rs->v[i]->id, id))
@@ -70,12 +65,6 @@ uint64_t claim_group(struct model *m, const struct device *dev)
 		sum += identity_hash(&id); /* the order does not matter */
 	}
 	return sum ? sum : 1;
-}
-
-/* False until the serial, which comes later, was read. */
-bool device_is_known(const struct device *dev)
-{
-	return dev->facts.serial_known || dev->facts.serial;
 }
 
 static uint64_t child_mark(const struct identity *id)
@@ -182,7 +171,7 @@ static bool add_candidates(const struct pass *p, uint64_t value, struct some_can
 	return true;
 }
 
-enum match pass_lookup(const struct pass *p, const struct identity *wanted, size_t *ret_at)
+enum match pass_lookup(const struct pass *p, const struct identity *wanted, struct candidate **ret)
 {
 	struct some_candidates some;
 	enum match match;
@@ -191,20 +180,14 @@ enum match pass_lookup(const struct pass *p, const struct identity *wanted, size
 	some.n = 0;
 	/* Without a serial only the place counts; most devices of a kind share a card mark. */
 	if (!add_candidates(p, place_mark(wanted), &some) ||
-	    (wanted->serial && !add_candidates(p, card_mark(wanted), &some)))
-		return identity_match(wanted, p->candidates, p->n, ret_at);
-	match = identity_match(wanted, some.v, some.n, &at);
-	if (match != MATCH_NONE)
-		*ret_at = some.at[at];
+	    (wanted->serial && !add_candidates(p, card_mark(wanted), &some))) {
+		match = identity_match(wanted, p->candidates, p->n, &at);
+	} else {
+		match = identity_match(wanted, some.v, some.n, &at);
+		at = match == MATCH_NONE ? 0 : some.at[at];
+	}
+	*ret = match == MATCH_NONE ? NULL : &p->candidates[at];
 	return match;
-}
-
-void pass_free(struct pass *p)
-{
-	free(p->candidates);
-	free(p->unmet);
-	free(p->of);
-	free(p->marks);
 }
 
 /* Call it with the model locked. */
@@ -215,10 +198,8 @@ int pass_find_candidates(struct pass *p)
 	size_t pos = 0, cap = model_count(m);
 
 	p->candidates = calloc(cap ? cap : 1, sizeof(*p->candidates));
-	p->unmet = calloc(cap ? cap : 1, sizeof(*p->unmet));
-	p->of = calloc(cap ? cap : 1, sizeof(struct record *));
 	p->marks = calloc(cap ? 2 * cap : 1, sizeof(*p->marks));
-	if (!p->candidates || !p->unmet || !p->of || !p->marks)
+	if (!p->candidates || !p->marks)
 		return -ENOMEM;
 	while ((dev = model_next(m, &pos)) && p->n < cap) {
 		struct candidate *s = &p->candidates[p->n];
@@ -235,36 +216,40 @@ int pass_find_candidates(struct pass *p)
 	return 0;
 }
 
-size_t pass_candidate(const struct pass *p, const struct key *key)
+struct candidate *pass_candidate(const struct pass *p, const struct key *key)
 {
 	const struct candidate wanted = { .key = *key };
-	const struct candidate *s =
-		p->n ? bsearch(&wanted, p->candidates, p->n, sizeof(*p->candidates), by_key) : NULL;
 
-	return s ? (size_t)(s - p->candidates) : RECORD_NONE;
+	return p->n ? bsearch(&wanted, p->candidates, p->n, sizeof(*p->candidates), by_key) : NULL;
 }
 
 struct record *pass_record(const struct pass *p, const struct key *dev)
 {
-	size_t at = pass_candidate(p, dev);
+	const struct candidate *s = pass_candidate(p, dev);
 
-	return at == RECORD_NONE ? NULL : p->of[at];
+	return s ? s->record : NULL;
+}
+
+bool pass_is_busy(const struct pass *p, const struct device *dev)
+{
+	const struct record *r = pass_record(p, &dev->key);
+
+	return dev->busy[0] || (r && r->restoring);
 }
 
 bool pass_parent_busy(const struct pass *p, const struct device *dev)
 {
 	const struct device *parent = model_parent(p->in->m, dev);
-	const struct record *r = parent ? pass_record(p, &parent->key) : NULL;
 
-	return (parent && parent->busy[0]) || (r && r->restoring);
+	return parent && pass_is_busy(p, parent);
 }
 
 static void note_candidate(struct pass *p, struct record *r)
 {
-	size_t at = r->birth ? pass_candidate(p, &r->dev) : RECORD_NONE;
+	struct candidate *s = r->birth ? pass_candidate(p, &r->dev) : NULL;
 
-	if (at != RECORD_NONE && p->candidates[at].birth == r->birth)
-		p->of[at] = r;
+	if (s && s->birth == r->birth)
+		s->record = r;
 }
 
 const struct device *device_of(const struct intents *in, const struct record *r)
@@ -277,15 +262,10 @@ const struct device *device_of(const struct intents *in, const struct record *r)
 /* Builds the table of candidates at most once per change: it holds the model lock. */
 static int look_once(struct rewrite *w, struct err *err)
 {
-	if (w->pass)
+	if (w->look.in)
 		return 0;
-	w->pass = calloc(1, sizeof(*w->pass));
-	w->pass_free = pass_free;
-	if (w->pass)
-		w->pass->in = w->in;
-	if (w->pass && !pass_find_candidates(w->pass))
-		return 0;
-	return fail(err, ENOMEM, "no memory for the stored intents");
+	w->look.in = w->in;
+	return pass_find_candidates(&w->look) ? fail_nomem(err) : 0;
 }
 
 /* Cards are followed by their serial; a device whose serial is unknown may be any of its kind. */
@@ -296,15 +276,17 @@ static bool may_be(const struct record *r, const struct device *dev, const struc
 	       (r->id.serial == id->serial || !device_is_known(dev));
 }
 
-int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id,
-		       size_t *ret_at, struct err *err)
+/* The record of a new card that no pass has matched yet: a second one would be for the same card.
+ * RECORD_NONE: nothing is stored for it. -EBUSY: the card is not identified yet. -ENOMEM. */
+static int find_moved(struct rewrite *w, const struct device *dev, const struct identity *id,
+		      size_t *ret_at, struct err *err)
 {
 	int rc = 0;
 
 	*ret_at = RECORD_NONE;
 	for (size_t i = 0; i < w->next.n && !rc && *ret_at == RECORD_NONE; i++) {
 		const struct record *r = w->next.v[i];
-		size_t candidate;
+		struct candidate *s;
 
 		if (!may_be(r, dev, id) || device_of(w->in, r))
 			continue;
@@ -315,22 +297,11 @@ int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct
 				"again",
 				dev->key.name);
 		rc = look_once(w, err);
-		if (!rc && pass_lookup(w->pass, &r->id, &candidate) == MATCH_HERE &&
-		    key_eq(&w->pass->candidates[candidate].key, &dev->key))
+		if (!rc && pass_lookup(&w->look, &r->id, &s) == MATCH_HERE &&
+		    key_eq(&s->key, &dev->key))
 			*ret_at = i;
 	}
 	return rc;
-}
-
-void record_leave(struct record *r)
-{
-	r->birth = 0;
-	r->noted = r->decided = r->full = false;
-	r->in = r->yielded = 0;
-	r->asked_ms = 0;
-	r->tries = r->busy_tries = 0;
-	r->state = RECORD_WAITING;
-	r->reason[0] = '\0';
 }
 
 /* Is the PF's stored number of VFs still to be restored, or being restored? */
@@ -353,19 +324,17 @@ static bool vfs_are_coming(const struct pass *p, const struct key *pf)
 static bool say_no_vf(const struct pass *p, struct record *r)
 {
 	struct identity pf = r->id;
-	const char *name;
-	size_t at;
+	struct candidate *s;
 
 	pf.vf = -1;
-	if (r->id.vf < 0 || pass_lookup(p, &pf, &at) != MATCH_HERE)
+	if (r->id.vf < 0 || pass_lookup(p, &pf, &s) != MATCH_HERE)
 		return false;
-	name = p->candidates[at].key.name;
-	if (vfs_are_coming(p, &p->candidates[at].key))
+	if (vfs_are_coming(p, &s->key))
 		snprintf(r->reason, sizeof(r->reason),
-			 "its VF is not there yet; the VFs of %s are being restored", name);
+			 "its VF is not there yet; the VFs of %s are being restored", s->key.name);
 	else if (r->intent.profile[0])
 		snprintf(r->reason, sizeof(r->reason),
-			 "its VF is not there; write 1 to enabled of %s", name);
+			 "its VF is not there; write 1 to enabled of %s", s->key.name);
 	else
 		return false;
 	return true;
@@ -374,14 +343,12 @@ static bool say_no_vf(const struct pass *p, struct record *r)
 static void find_device(struct pass *p, struct record *r)
 {
 	struct intents *in = p->in;
+	struct candidate *s;
 	enum match match;
 	bool unread;
-	size_t at;
 
 	r->card_here = r->as_well = false;
-	if (device_of(in, r))
-		return;
-	if (r->aside)
+	if (r->aside || device_of(in, r))
 		return;
 	if (record_is_root(r)) {
 		r->state = RECORD_HELD;
@@ -389,18 +356,18 @@ static void find_device(struct pass *p, struct record *r)
 	}
 	if (r->birth)
 		record_leave(r);
-	match = pass_lookup(p, &r->id, &at);
+	match = pass_lookup(p, &r->id, &s);
 	if (match == MATCH_NONE && p->loose) {
 		struct identity loose = r->id;
 
 		loose.serial = 0;
-		match = pass_lookup(p, &loose, &at);
+		match = pass_lookup(p, &loose, &s);
 	}
 	if (match == MATCH_NONE && r->id.child.bus && (r->restoring || r->decided))
 		return; /* keep the result of making it */
 	if (match == MATCH_MISMATCH) {
 		r->state = RECORD_MISMATCH;
-		r->dev = p->candidates[at].key;
+		r->dev = s->key;
 		return;
 	}
 	r->state = RECORD_WAITING;
@@ -416,8 +383,8 @@ static void find_device(struct pass *p, struct record *r)
 	if (match == MATCH_NONE)
 		return;
 	r->reason[0] = '\0';
-	r->dev = p->candidates[at].key;
-	r->birth = p->candidates[at].birth;
+	r->dev = s->key;
+	r->birth = s->birth;
 	p->rewrite |= record_at_other(r, &r->dev);
 }
 
@@ -432,15 +399,6 @@ void pass_match(struct pass *p)
 	}
 }
 
-void record_attach(struct record *r, const struct device *dev)
-{
-	if (r->birth && r->birth != dev->birth)
-		record_leave(r);
-	r->dev = dev->key;
-	r->birth = dev->birth;
-	record_set_at(r, &dev->key);
-}
-
 /* Also finds a record that no pass has matched yet. */
 size_t rewrite_at(const struct rewrite *w, const struct device *dev)
 {
@@ -453,7 +411,7 @@ size_t rewrite_at(const struct rewrite *w, const struct device *dev)
 	return records_of_identity(&w->next, &id);
 }
 
-int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
+int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret,
 		   struct err *err)
 {
 	size_t at = rewrite_at(w, dev);
@@ -463,13 +421,16 @@ int rewrite_record(struct rewrite *w, const struct device *dev, struct record **
 
 	device_identity(w->in->m, dev, &id);
 	if (at == RECORD_NONE)
-		rc = rewrite_find_moved(w, dev, &id, &at, err);
+		rc = find_moved(w, dev, &id, &at, err);
 	if (rc)
 		return rc;
-	*ret_at = at == RECORD_NONE ? w->next.n : at;
 	r = at == RECORD_NONE ? rewrite_add(w) : rewrite_edit(w, at);
 	if (!r)
-		return fail(err, ENOMEM, "no memory for the stored intents");
+		return fail_nomem(err);
+	if (at == RECORD_NONE) { /* there is nothing to restore */
+		r->noted = true;
+		r->in = UINT32_MAX;
+	}
 	if (id.vf != IDENTITY_HALF || !r->id.path[0])
 		identity_complete(&r->id, &id);
 	record_attach(r, dev);

@@ -46,8 +46,8 @@ void record_note(struct intents *in, struct record *r)
 		if (known || !persist_has(k, &r->intent) || in_hands)
 			r->in |= persist_bit(k);
 		if (k->note)
-			k->note(r, dev, ended);
-		else if (!k->value && !known && !ended)
+			k->note(k, r, dev, ended);
+		else if (!k->none && !known && !ended)
 			persist_copy(k, &dev->intent, &r->intent);
 	}
 	record_note_owner(r, &dev->intent);
@@ -63,15 +63,16 @@ void pass_note_vf_claims(struct pass *p)
 
 	for (size_t i = 0; i < in->rs.n && claims; i++) {
 		struct identity pf = in->rs.v[i]->id;
-		size_t vf = (size_t)pf.vf, at;
+		size_t vf = (size_t)pf.vf;
+		struct candidate *s;
 
 		if (!in->rs.v[i]->intent.claim[0] || pf.vf < 0 ||
 		    vf >= 64 * ARRAY_SIZE(claims->bits))
 			continue;
 		pf.vf = -1; /* the functions of a card may share a serial */
-		if (pass_lookup(p, &pf, &at) != MATCH_HERE)
+		if (pass_lookup(p, &pf, &s) != MATCH_HERE)
 			continue;
-		claims[at].bits[vf / 64] |= 1ull << vf % 64;
+		claims[s - p->candidates].bits[vf / 64] |= 1ull << vf % 64;
 		p->told = true;
 	}
 	for (size_t i = 0; i < p->n && claims; i++) {
@@ -87,29 +88,20 @@ void pass_note_vf_claims(struct pass *p)
 	}
 }
 
-static void say_unmet(struct pass *p, const struct key *key, const char *text)
-{
-	size_t at = pass_candidate(p, key);
-
-	if (at != RECORD_NONE)
-		p->unmet[at] = text;
-}
-
 /* Until the first try has ended; for a card that is not known yet, by its place. Call it with the
  * model locked. */
-static void pass_intend(const struct pass *p, const struct candidate *s, const struct record *r)
+static void pass_intend(const struct pass *p, const struct record *r, const struct device *dev)
 {
-	const struct device *dev = model_find(p->in->m, &s->key);
-	bool stored = r && !(dev && record_is_decided(p->in, r, dev));
+	bool stored = r && !record_is_decided(p->in, r, dev);
 	bool coming = stored && !r->decided && persist_is_missing(&persist_claim, r);
 	const char *claim = coming ? r->intent.claim : "";
 	int32_t vfs = stored && persist_is_missing(&persist_vfs, r) ? r->intent.num_vfs : 0;
 	struct device *edit;
 
-	if (!dev || (!r && !device_is_known(dev)) ||
+	if ((!r && !device_is_known(dev)) ||
 	    (!strcmp(dev->intended, claim) && dev->intended_vfs == vfs))
 		return;
-	edit = model_edit(p->in->m, &s->key, false);
+	edit = model_edit(p->in->m, &dev->key, false);
 	if (!edit)
 		return;
 	STR_COPY(edit->intended, claim);
@@ -122,36 +114,46 @@ void pass_publish(struct pass *p)
 
 	for (size_t i = 0; i < in->rs.n; i++) {
 		const struct record *r = in->rs.v[i];
+		bool says = r->reason[0] && (r->birth || r->state == RECORD_MISMATCH);
+		struct candidate *s = says && !r->restoring ? pass_candidate(p, &r->dev) : NULL;
 
-		if (r->reason[0] && (r->birth || r->state == RECORD_MISMATCH) && !r->restoring)
-			say_unmet(p, &r->dev, r->reason);
+		if (s)
+			s->unmet = r->reason;
 	}
 	for (size_t i = 0; i < p->n; i++) {
-		const struct device *dev = model_find(in->m, &p->candidates[i].key);
-		const char *text = p->unmet[i] ? p->unmet[i] : "";
+		const struct candidate *s = &p->candidates[i];
+		const struct device *dev = model_find(in->m, &s->key);
+		const char *text = s->unmet ? s->unmet : "";
+		struct device *edit;
 
-		pass_intend(p, &p->candidates[i], p->of[i]);
-		p->told |= text[0] || (dev && (dev->intended[0] || dev->intended_vfs));
-		if (dev && strcmp(dev->unmet, text)) {
-			struct device *edit = model_edit(in->m, &p->candidates[i].key, false);
-
-			if (edit)
-				STR_COPY(edit->unmet, text);
-		}
+		if (!dev)
+			continue;
+		pass_intend(p, s->record, dev);
+		p->told |= text[0] || dev->intended[0] || dev->intended_vfs;
+		if (strcmp(dev->unmet, text) && (edit = model_edit(in->m, &s->key, false)))
+			STR_COPY(edit->unmet, text);
 	}
 	in->told = p->told;
 }
 
-/* What can be put back, whether its release would or not. */
-static void note_released(struct intents *in, struct record *r)
+/* A claim, with what goes with it, as the profile of a vGPU; and what can be put back, whether its
+ * release would or not. */
+static void note_for_release(struct intents *in, struct record *r)
 {
 	struct device *dev = model_edit(in->m, &r->dev, false);
+	bool claimed = persist_is_missing(&persist_claim, r);
 
 	for (size_t i = 0; persists[i] && dev; i++)
-		if (persists[i]->until_release && persist_is_missing(persists[i], r)) {
+		if (persist_is_missing(persists[i], r) && (claimed || persists[i]->until_release)) {
 			persist_copy(persists[i], &dev->intent, &r->intent);
 			r->in |= persist_bit(persists[i]);
 		}
+	if (!claimed || !dev)
+		return;
+	if (!dev->intent.pinned[0])
+		STR_COPY(dev->intent.pinned, dev->names.resource);
+	former_fill(dev->intent.former, r->intent.former);
+	dev->intent.former_known |= r->intent.former_known;
 }
 
 int intents_note(struct intents *in, struct err *err)
@@ -171,9 +173,7 @@ int intents_note(struct intents *in, struct err *err)
 		if (!r->birth)
 			continue;
 		record_note(in, r);
-		if (persist_is_missing(&persist_claim, r))
-			record_note_claim(in, r);
-		note_released(in, r);
+		note_for_release(in, r);
 	}
 	model_publish(in->m);
 	model_unlock(in->m);

@@ -7,26 +7,18 @@
 #include "intents.h"
 #include "pcidevfs/model.h"
 
-static int put_owner(struct record *r, const char *file, const struct ownership *is,
-		     struct err *err)
+static int put_owner(struct record *r, const struct owner *o, struct err *err)
 {
-	struct owner *o = record_owner_of(r, file), *v;
+	struct owner *is = record_owner_of(r, o->file);
 
-	if (!o && r->n_owners >= OWNERS_MAX)
+	if (!is && r->n_owners >= OWNERS_MAX)
 		return fail(err, ENOSPC,
 			    "%s: %d files of %s have an owner of their own, and no more can be "
 			    "stored",
-			    file, OWNERS_MAX, r->at);
-	if (!o) {
-		v = reallocarray(r->owners, r->n_owners + 1, sizeof(*v));
-		if (!v)
-			return fail(err, ENOMEM, "no memory to keep the owner of %s", file);
-		r->owners = v;
-		o = &r->owners[r->n_owners++];
-		*o = (struct owner){ 0 };
-		STR_COPY(o->file, file);
-	}
-	o->is = *is;
+			    o->file, OWNERS_MAX, r->at);
+	if (!is)
+		return record_add_owner(r, o) ? fail_nomem(err) : 0;
+	*is = *o;
 	return 0;
 }
 
@@ -67,16 +59,15 @@ static bool note_owner(struct intents *in, const struct key *key)
 	return other;
 }
 
-static int edit_root(struct rewrite *w, struct record **ret, size_t *ret_at, struct err *err)
+static int edit_root(struct rewrite *w, struct record **ret, struct err *err)
 {
 	size_t i = 0;
 
 	while (i < w->next.n && !record_is_root(w->next.v[i]))
 		i++;
-	*ret_at = i;
 	*ret = i < w->next.n ? rewrite_edit(w, i) : rewrite_add(w);
 	if (!*ret)
-		return fail(err, ENOMEM, "no memory for the stored intents");
+		return fail_nomem(err);
 	STR_COPY((*ret)->id.path, ROOT_PATH);
 	STR_COPY((*ret)->at, ROOT_PATH);
 	(*ret)->state = RECORD_HELD;
@@ -84,31 +75,24 @@ static int edit_root(struct rewrite *w, struct record **ret, size_t *ret_at, str
 }
 
 static int edit_device(struct rewrite *w, const struct key *key, struct record **ret,
-		       size_t *ret_at, struct err *err)
+		       struct err *err)
 {
 	const struct device *dev = model_find(w->in->m, key);
 
-	return dev ? rewrite_record(w, dev, ret, ret_at, err)
-		   : fail(err, ENODEV, "%s is gone", key->name);
+	return dev ? rewrite_record(w, dev, ret, err) : fail(err, ENODEV, "%s is gone", key->name);
 }
 
 /* Call it with the model locked. */
-static int edit_owner(struct rewrite *w, const struct key *key, const char *file,
-		      const struct ownership *owner, const struct owner_default *born,
-		      struct err *err)
+static int edit_owner(struct rewrite *w, const struct key *key, const struct owner *o,
+		      const struct owner_default *born, struct err *err)
 {
 	struct record *r = NULL;
-	size_t at = 0;
-	int rc = key ? edit_device(w, key, &r, &at, err) : edit_root(w, &r, &at, err);
+	int rc = key ? edit_device(w, key, &r, err) : edit_root(w, &r, err);
 
-	rc = rc ? rc : put_owner(r, file, owner, err);
-	if (rc)
-		return rc;
-	if (born)
+	rc = rc ? rc : put_owner(r, o, err);
+	if (!rc && born)
 		drop_defaults(r, born);
-	if (record_is_empty(r))
-		rewrite_drop(w, at);
-	return 0;
+	return rc;
 }
 
 /* A new card may have to be asked for its serial. Call it without locks. */
@@ -129,11 +113,12 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 		      const struct ownership *owner, const struct owner_default *born,
 		      struct err *err)
 {
+	struct owner o = { .is = *owner };
 	bool other = false;
 	struct rewrite w;
 	int rc;
 
-	if (strlen(file) >= REQUEST_FILE)
+	if (!STR_COPY(o.file, file))
 		return fail(err, EINVAL, "%s is not a file of a device", file);
 	if (dev)
 		learn_identity(in, dev);
@@ -141,12 +126,9 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 	rc = rewrite_begin(&w, in, err);
 	if (!rc) {
 		model_lock(in->m);
-		rc = edit_owner(&w, dev, file, owner, born, err);
+		rc = edit_owner(&w, dev, &o, born, err);
 		model_unlock(in->m);
-		if (rc)
-			rewrite_abort(&w);
-		else
-			rc = rewrite_commit(&w, err);
+		rc = rewrite_end(&w, rc, err);
 	}
 	if (!rc && dev)
 		other = note_owner(in, dev);
@@ -154,26 +136,6 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 	if (other && in->world.give_nodes)
 		rc = in->world.give_nodes(in->world.backend, dev, err);
 	return rc;
-}
-
-void records_adopt(struct model *m, struct records *rs)
-{
-	model_lock(m);
-	for (size_t i = 0; i < rs->n; i++) {
-		struct record *r = rs->v[i];
-		const struct device *dev = NULL;
-		struct identity id;
-		struct key key;
-
-		if (r->n_owners && record_key(r, &key))
-			dev = model_find(m, &key);
-		if (!dev)
-			continue;
-		device_identity(m, dev, &id);
-		if (identity_eq(&id, &r->id))
-			record_attach(r, dev);
-	}
-	model_unlock(m);
 }
 
 static bool is_of(const struct record *r, const struct key *dev)

@@ -2,75 +2,49 @@
 /* Parses the file's text: bounded by it, pure. An invalid line is kept as it is; the others
  * hold. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "intent_file.h"
 #include "persist.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/pair.h"
+#include "pcidevfs/resource.h"
 
 /* ---- key=value */
 
-static int hex_digit(char c)
+/* Does nothing if that file has an owner, or if there is no room. */
+static int set_owner(struct record *r, const char *file, const char *text)
 {
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+	struct owner o = { 0 };
+	unsigned int uid, gid, mode;
+	int end = 0;
+
+	if (sscanf(text, "%u:%u:%o%n", &uid, &gid, &mode, &end) != 3 || text[end] || mode > 07777 ||
+	    !STR_COPY(o.file, file))
+		return -EINVAL;
+	o.is = (struct ownership){ uid, gid, mode };
+	return record_add_owner(r, &o);
 }
 
-/* The end of a text quoted by out_pair(); NULL: the last quote is missing. */
-static char *quoted_end(char *text)
+static int keep_unknown(struct record *r, const struct pair *p)
 {
-	char *p = text + 1;
+	struct out o = { 0 };
 
-	while (*p && *p != '"')
-		p += *p == '\\' && p[1] ? 2 : 1;
-	return *p ? p + 1 : NULL;
-}
-
-/* In place, including the quotes. */
-static int unquote(char *text)
-{
-	char *to = text, *from = text + 1;
-
-	while (*from != '"') {
-		char c = *from++;
-
-		if (c == '\\' && from[0] == 'x' && hex_digit(from[1]) >= 0 &&
-		    hex_digit(from[2]) >= 0) {
-			c = (char)(hex_digit(from[1]) << 4 | hex_digit(from[2]));
-			from += 3;
-		} else if (c == '\\' && (*from == '\\' || *from == '"')) {
-			c = *from++;
-		} else if (c == '\\') {
-			return -EINVAL;
-		}
-		if (!c)
-			return -EINVAL;
-		*to++ = c;
+	out_printf(&o, "%s", r->extra ? r->extra : "");
+	if (p->quoted && strcmp(p->value, "none"))
+		out_pair(&o, p->key, p->value);
+	else
+		out_printf(&o, p->quoted ? "%s%s=\"%s\"" : "%s%s=%s", o.len ? " " : "", p->key,
+			   p->value);
+	if (o.failed) {
+		out_free(&o);
+		return -ENOMEM;
 	}
-	*to = '\0';
+	free(r->extra);
+	r->extra = o.data;
 	return 0;
-}
-
-/* Takes the line's next pair, its value as written. Returns 1; 0: no more; -EINVAL. */
-static int pair_next(char **line, char **key, char **value)
-{
-	char *p = *line + strspn(*line, " ");
-
-	if (!*p)
-		return 0;
-	*key = p;
-	p += strcspn(p, " =");
-	if (p == *key || *p != '=')
-		return -EINVAL;
-	*p++ = '\0';
-	*value = p;
-	p = *p == '"' ? quoted_end(p) : p + strcspn(p, " ");
-	if (!p || (*p && *p != ' '))
-		return -EINVAL;
-	if (*p)
-		*p++ = '\0';
-	*line = p;
-	return 1;
 }
 
 static int set_former(struct record *r, const char *name, const char *value)
@@ -80,21 +54,22 @@ static int set_former(struct record *r, const char *name, const char *value)
 }
 
 /* An unquoted none means nothing. */
-int record_set(struct record *r, const char *key, char *value)
+static int set_pair(struct record *r, struct pair *p)
 {
-	const struct persist_key *k = persist_key_find(key);
-	bool owner = !strncmp(key, OWNER_KEY, strlen(OWNER_KEY));
-	bool former = !strncmp(key, FORMER_KEY, strlen(FORMER_KEY));
+	const struct persist_key *k = persist_key_find(p->key);
+	bool owner = !strncmp(p->key, OWNER_KEY, strlen(OWNER_KEY));
+	bool former = !strncmp(p->key, FORMER_KEY, strlen(FORMER_KEY));
 
-	if (!k && !owner && !former)
-		return record_keep_unknown(r, key, value);
-	if (!strcmp(value, "none"))
-		*value = '\0';
-	else if (*value == '"' && unquote(value))
+	if (!p->key[0])
 		return -EINVAL;
+	if (!k && !owner && !former)
+		return keep_unknown(r, p);
+	if (!p->quoted && !strcmp(p->value, "none"))
+		p->value[0] = '\0';
 	if (owner)
-		return record_set_owner(r, key + strlen(OWNER_KEY), value);
-	return k ? persist_parse(k, r, value) : set_former(r, key + strlen(FORMER_KEY), value);
+		return set_owner(r, p->key + strlen(OWNER_KEY), p->value);
+	return k ? persist_parse(k, r, p->value)
+		 : set_former(r, p->key + strlen(FORMER_KEY), p->value);
 }
 
 /* ---- a line */
@@ -126,15 +101,16 @@ static int set_aside(struct state_reader *rd, const char *text, const char *why)
 /* Returns 0; -ENOMEM; -EINVAL with the invalid word. */
 static int parse_pairs(char *line, struct record *r, const char **ret_word)
 {
-	char *key = line, *value;
+	struct pair pair;
 	int rc;
 
 	do {
 		*ret_word = line;
-		rc = pair_next(&line, &key, &value);
-		*ret_word = rc > 0 ? key : *ret_word;
-		if (rc > 0)
-			rc = record_set(r, key, value) ?: 1;
+		rc = pair_next(&line, &pair);
+		if (rc > 0) {
+			*ret_word = pair.key[0] ? pair.key : pair.value;
+			rc = set_pair(r, &pair) ?: 1;
+		}
 	} while (rc > 0);
 	*ret_word = rc ? *ret_word : "path";
 	rc = !rc && !r->id.path[0] ? -EINVAL : rc;
@@ -219,6 +195,33 @@ static int parse_line(struct state_reader *rd, char *line, size_t len)
 	line[body] = '\0';
 	return strncmp(line, "path=", 5) ? keep_line(&rd->rs, line)
 					 : parse_record(rd, line, whole);
+}
+
+/* ---- files of former versions */
+
+static bool is_taken(void *ctx, const char *part)
+{
+	const struct records *rs = ctx;
+
+	for (size_t i = 0; i < rs->n; i++)
+		if (resource_uses(&rs->v[i]->intent, part))
+			return true;
+	return false;
+}
+
+/* The newest record of an address, which is the last one, had the name last. */
+void records_complete_names(struct records *rs)
+{
+	for (size_t i = rs->n; i-- > 0;) {
+		struct record *r = rs->v[i];
+		char part[RESOURCE_PART];
+		struct key at;
+
+		if (!r->intent.single || r->intent.own[0])
+			continue;
+		resource_choose(record_key(r, &at) ? at.name : "unknown", is_taken, rs, part);
+		snprintf(r->intent.own, sizeof(r->intent.own), "/%s", part);
+	}
 }
 
 /* ---- all of it */
@@ -347,9 +350,46 @@ int intent_parse(char *text, size_t len, struct records *ret, struct err *err)
 	if (rc) {
 		records_free(&rd.rs);
 		if (!why.code)
-			fail(&why, ENOMEM, "no memory to read it");
+			fail_nomem(&why);
 		return fail(err, why.code, "%s", why.text);
 	}
 	*ret = rd.rs;
 	return 0;
+}
+
+/* ---- the question of udev before a driver may meet a device: reads only the file */
+
+int intents_early(const char *state_dir, const struct device *dev, const struct device *pf,
+		  char ret[static DRIVER_NAME], struct err *err)
+{
+	_close_ int dir = open(state_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct records rs = { 0 };
+	const struct device *card = pf ? pf : dev;
+	struct identity id;
+	char *text = NULL;
+	size_t len = 0;
+	int found = 0, rc = dir < 0 ? -errno : intent_read(dir, &text, &len);
+
+	if (rc)
+		return fail(err, -rc, "%s/" INTENT_FILE ": %s", state_dir, strerror(-rc));
+	rc = intent_parse(text, len, &rs, err);
+	free(text);
+	if (rc)
+		return fail_wrap(err, "%s/" INTENT_FILE, state_dir);
+	identity_of(&id, dev, pf);
+	ret[0] = '\0';
+	/* A card that moved is left to the daemon, which knows whether its serial is unique. */
+	for (size_t i = 0; i < rs.n; i++) {
+		const struct record *r = rs.v[i];
+
+		/* if it does not answer it may be the same card */
+		if (!card->facts.serial_known)
+			id.serial = r->id.serial;
+		if (r->intent.claim[0] && identity_eq(&r->id, &id)) {
+			str_copy(ret, DRIVER_NAME, r->driver);
+			found = 1;
+		}
+	}
+	records_free(&rs);
+	return found;
 }

@@ -53,12 +53,12 @@ static bool is_taken(const struct record *r, const struct device *dev)
 static void turn_away(struct pass *p, struct record *r, const struct device *dev)
 {
 	struct device *edit = r->noted ? model_edit(p->in->m, &r->dev, false) : NULL;
-	size_t at = pass_candidate(p, &dev->key);
+	struct candidate *s = pass_candidate(p, &dev->key);
 
 	if (edit)
 		record_unnote(edit, &r->intent);
-	if (at != RECORD_NONE)
-		p->of[at] = NULL;
+	if (s)
+		s->record = NULL;
 	record_leave(r);
 	r->state = RECORD_MISMATCH;
 	r->other_serial = true;
@@ -112,7 +112,8 @@ bool record_awaits_serial(struct pass *p, struct record *r, const struct device 
 	r->asked_ms = !other ? 0 : r->asked_ms ? r->asked_ms : now_ms();
 	if (!other || now_ms() - r->asked_ms >= TELL_MS)
 		return false;
-	p->due = p->incomplete = true;
+	p->asks |= ASK_DUE;
+	p->incomplete = true;
 	snprintf(r->reason, sizeof(r->reason),
 		 "the claimed card has serial number %.44s, and so may %.48s, which no driver of "
 		 "the host has read yet",
@@ -128,12 +129,8 @@ static bool is_busy(const struct pass *p, const struct device *dev)
 	size_t n = model_claim_members(p->in->m, dev, members, NULL);
 	bool busy = false;
 
-	for (size_t i = 0; i < n && !busy; i++) {
-		const struct record *r = pass_record(p, &members[i]->key);
-
-		busy = members[i]->busy[0] || (r && r->restoring) ||
-		       pass_parent_busy(p, members[i]);
-	}
+	for (size_t i = 0; i < n && !busy; i++)
+		busy = pass_is_busy(p, members[i]) || pass_parent_busy(p, members[i]);
 	return busy;
 }
 
@@ -162,4 +159,111 @@ void pass_lift(struct pass *p)
 	for (size_t i = 0; i < p->in->rs.n; i++)
 		if (p->in->rs.v[i]->other_serial && !p->in->rs.v[i]->restoring)
 			lift(p, p->in->rs.v[i]);
+}
+
+/* ---- what is said of another device in the place that a record knows */
+
+#define MODEL_TEXT 24
+
+/* "8086:1521", and the board's ids where only those differ. */
+static void model_name(const struct identity *id, const struct identity *other,
+		       char ret[static MODEL_TEXT])
+{
+	char ids[IDENTITY_IDS];
+
+	identity_ids(id, ids);
+	snprintf(ret, MODEL_TEXT, "%.9s", ids);
+	if (id->ids >> 32 == other->ids >> 32)
+		snprintf(ret + 9, MODEL_TEXT - 9, " %s", ids + 10);
+}
+
+/* What differs: "usb/2-2 is 18d1:9302, not 1a6e:089a". */
+static void tell_apart(const struct candidate *s, const struct identity *stored, char *ret,
+		       size_t size)
+{
+	char name[KEY_NAME + 8], is[MODEL_TEXT], was[MODEL_TEXT];
+
+	key_id(&s->key, name);
+	model_name(&s->id, stored, is);
+	model_name(stored, &s->id, was);
+	if (s->id.ids != stored->ids)
+		snprintf(ret, size, "%s is %s, not %s", name, is, was);
+	else
+		snprintf(ret, size, "%s, same model, %s serial number", name,
+			 !s->id.serial	  ? "no"
+			 : stored->serial ? "another"
+					  : "with a");
+}
+
+/* The card has the ids of the record, and another serial number for the host's driver. */
+static void say_other(const struct pass *p, const struct record *r, char *ret, size_t size)
+{
+	const struct device *dev = model_find(p->in->m, &r->dev);
+	const char *is = dev && dev->facts.host_serial[0] ? dev->facts.host_serial : "unknown";
+	char serial[FORMER_TEXT];
+
+	record_host_serial(r, serial);
+	if (r->elsewhere.bus)
+		snprintf(
+			ret, size,
+			"another card is in this place (%s, same model, serial number %s); the claimed "
+			"one, %s, is %s now: claim that and forget this intent, or accept %s in ctl",
+			r->dev.name, is, serial, r->elsewhere.name, r->dev.name);
+	else
+		snprintf(
+			ret, size,
+			"another card is in this place (%s, same model, serial number %s, not %s); "
+			"accept %s in ctl if it replaces that one",
+			r->dev.name, is, serial, r->dev.name);
+}
+
+static bool is_one_claim(const struct record *a, const struct record *b)
+{
+	return a->intent.claim[0] && !strcmp(a->intent.claim, b->intent.claim);
+}
+
+static void say(const struct pass *p, struct record *r)
+{
+	const struct candidate *s = pass_candidate(p, &r->dev);
+	const struct record *own = s ? s->record : NULL;
+	char name[KEY_NAME + 8], differs[160], text[ERR_TEXT];
+	const char *claim = r->intent.claim;
+
+	if (!s)
+		return;
+	key_id(&r->dev, name);
+	tell_apart(s, &r->id, differs, sizeof(differs));
+	r->as_well = own && is_one_claim(own, r);
+	if (r->as_well) {
+		snprintf(text, sizeof(text), "%s; %.60s has claimed that as well", differs, claim);
+		record_say(r, RECORD_WAITING, text);
+		return;
+	}
+	if (r->other_serial)
+		say_other(p, r, text, sizeof(text));
+	else if (own)
+		snprintf(text, sizeof(text),
+			 "another device is in this place (%s) and has its own intents; forget the "
+			 "former one in ctl if it does not come back",
+			 differs);
+	else if (claim[0] && s->id.ids != r->id.ids)
+		snprintf(text, sizeof(text),
+			 "another device is in this place (%s); accept %s in ctl if it replaces "
+			 "that one, or claim it for %.24s too if that one changes its ids",
+			 differs, name, claim);
+	else
+		snprintf(text, sizeof(text),
+			 "another card is in this place (%s); accept %s in ctl if it replaces that "
+			 "one",
+			 differs, name);
+	record_say(r, RECORD_MISMATCH, text);
+}
+
+void pass_say_mismatches(const struct pass *p)
+{
+	const struct records *rs = &p->in->rs;
+
+	for (size_t i = 0; i < rs->n; i++)
+		if (rs->v[i]->state == RECORD_MISMATCH)
+			say(p, rs->v[i]);
 }

@@ -8,7 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "intent_dir.h"
+#include "intents.h"
+#include "persist.h"
 #include "pcidevfs/model.h"
 
 #define DAMAGED INTENT_FILE ".damaged-"
@@ -16,7 +17,7 @@
 /* The last file that was set aside; "": none. False: unknown. */
 static bool find_damaged(const struct intents *in, char *ret, size_t size)
 {
-	int fd = openat(in->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(in->at.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	_closedir_ DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	const struct dirent *e;
 
@@ -68,7 +69,7 @@ static int set_aside(struct intents *in, const char *why, struct err *err)
 
 	for (int i = 0; i < 100; i++) {
 		snprintf(name, sizeof(name), DAMAGED "%lld", (long long)time(NULL) + i);
-		rc = renameat2(in->dirfd, INTENT_FILE, in->dirfd, name, RENAME_NOREPLACE) ? -errno
+		rc = renameat2(in->at.fd, INTENT_FILE, in->at.fd, name, RENAME_NOREPLACE) ? -errno
 											  : 0;
 		if (rc != -EEXIST)
 			break;
@@ -121,10 +122,10 @@ static int load(struct intents *in, struct err *err)
 	struct err why = { 0 };
 	char *text;
 	size_t len;
-	int rc = intent_read(in->dirfd, &text, &len);
+	int rc = intent_read(in->at.fd, &text, &len);
 
 	if (rc == -ENOENT)
-		return load_copy(in) ? fail(err, ENOMEM, "no memory for the stored intents") : 0;
+		return load_copy(in) ? fail_nomem(err) : 0;
 	if (rc == -EINVAL || rc == -EFBIG || rc == -ELOOP)
 		return set_aside(in, rc == -EFBIG ? "it is too large" : "it is not a regular file",
 				 err);
@@ -134,8 +135,7 @@ static int load(struct intents *in, struct err *err)
 	free(text);
 	if (!rc)
 		return 0;
-	return rc == -ENOMEM ? fail(err, ENOMEM, "no memory to read %s/" INTENT_FILE, in->dir)
-			     : set_aside(in, why.text, err);
+	return rc == -ENOMEM ? fail_nomem(err) : set_aside(in, why.text, err);
 }
 
 static int write_out(struct intents *in, const struct out *text, struct err *err)
@@ -143,7 +143,7 @@ static int write_out(struct intents *in, const struct out *text, struct err *err
 	struct disk disk = statedir_disk(in);
 	struct err why = { 0 };
 	uint64_t before = now_us();
-	int rc = in->far ? 0 : statedir_keep_lock(in, &why);
+	int rc = in->at.far ? 0 : statedir_keep_lock(in, &why);
 	unsigned int took;
 
 	if (!rc && (rc = intent_replace(&disk, out_text(text), text->len)))
@@ -153,7 +153,7 @@ static int write_out(struct intents *in, const struct out *text, struct err *err
 	pthread_mutex_lock(&in->lock);
 	in->sync_us = took;
 	in->sync_max_us = took > in->sync_max_us ? took : in->sync_max_us;
-	in->refused = why;
+	in->at.refused = why;
 	pthread_mutex_unlock(&in->lock);
 	in->unsure = rc;
 	if (!rc)
@@ -170,20 +170,53 @@ static int write_records(struct intents *in, const struct records *rs, struct er
 	int rc;
 
 	intent_format(rs, &text);
-	rc = text.failed ? fail(err, ENOMEM, "no memory for the stored intents")
-			 : write_out(in, &text, err);
+	rc = text.failed ? fail_nomem(err) : write_out(in, &text, err);
 	out_free(&text);
 	return rc;
+}
+
+/* Call it with both locks and the model's held. */
+static void set_records(struct intents *in, const struct records *rs)
+{
+	in->rs = *rs;
+	in->places_known = false;
+	in->n_owned = 0;
+	for (size_t i = 0; i < rs->n; i++)
+		in->n_owned += rs->v[i]->n_owners > 0;
+}
+
+void device_identity(struct model *m, const struct device *dev, struct identity *ret)
+{
+	identity_of(ret, dev, device_is_made(dev) ? model_parent(m, dev) : NULL);
+}
+
+/* Matches records with owners to devices that a former process knew: users served before the first
+ * pass must find the owners of files. */
+static void adopt(struct model *m, struct records *rs)
+{
+	model_lock(m);
+	for (size_t i = 0; i < rs->n; i++) {
+		struct record *r = rs->v[i];
+		const struct device *dev = NULL;
+		struct identity id;
+		struct key key;
+
+		if (r->n_owners && record_key(r, &key))
+			dev = model_find(m, &key);
+		if (!dev)
+			continue;
+		device_identity(m, dev, &id);
+		if (identity_eq(&id, &r->id))
+			record_attach(r, dev);
+	}
+	model_unlock(m);
 }
 
 /* Loads into another struct, so that nobody waits with lock held for a directory that hangs. */
 int intents_ready(struct intents *in, struct err *err)
 {
 	struct intents got = { .dir = in->dir,
-			       .dirfd = in->dirfd,
-			       .lock_fd = in->lock_fd,
-			       .refused = in->refused,
-			       .is_volatile = in->is_volatile,
+			       .at = in->at,
 			       .copy = in->copy,
 			       .copy_size = in->copy_size };
 	struct err why = { 0 };
@@ -192,33 +225,24 @@ int intents_ready(struct intents *in, struct err *err)
 
 	if (in->loaded)
 		return 0;
-	rc = in->dirfd < 0 ? statedir_open(&got, &why) : 0;
+	rc = in->at.fd < 0 ? statedir_open(in, &got.at, &why) : 0;
 	if (!rc && find_damaged(&got, last, sizeof(last)) && last[0])
 		tell_damaged(&got, last);
 	if (!rc)
 		rc = load(&got, &why);
 	if (rc)
-		statedir_close(&got);
-	in->adopt(in->m, &got.rs);
-	for (size_t i = 0; i < got.rs.n; i++)
-		got.n_owned += got.rs.v[i]->n_owners > 0;
+		statedir_close(&got.at);
+	adopt(in->m, &got.rs);
 	pthread_mutex_lock(&in->lock);
 	in->broken = why;
 	in->loaded = !rc;
-	in->dirfd = rc ? -1 : got.dirfd;
-	in->lock_fd = rc ? -1 : got.lock_fd;
-	if (!rc) {
-		in->refused = got.refused;
-		in->is_volatile = got.is_volatile;
-		in->unsure = got.unsure;
-		model_lock(in->m);
-		in->rs = got.rs;
-		in->places_known = false;
-		model_unlock(in->m);
-		in->n_owned = got.n_owned;
-		STR_COPY(in->damaged, got.damaged);
-		STR_COPY(in->aside, got.aside);
-	}
+	in->at = got.at;
+	in->unsure = got.unsure;
+	model_lock(in->m);
+	set_records(in, &got.rs);
+	model_unlock(in->m);
+	STR_COPY(in->damaged, got.damaged);
+	STR_COPY(in->aside, got.aside);
 	pthread_mutex_unlock(&in->lock);
 	if (rc && err)
 		*err = why;
@@ -229,6 +253,23 @@ int intents_ready(struct intents *in, struct err *err)
 
 /* ---- a change */
 
+void pass_free(struct pass *p)
+{
+	free(p->candidates);
+	free(p->marks);
+	p->candidates = NULL;
+	p->marks = NULL;
+}
+
+static void abandon(struct rewrite *w)
+{
+	pass_free(&w->look);
+	for (size_t i = 0; i < w->next.n; i++)
+		if (w->next.v[i] && w->next.v[i]->fresh)
+			record_free(w->next.v[i]);
+	free(w->next.v);
+}
+
 int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err)
 {
 	int rc = intents_ready(in, err);
@@ -236,41 +277,115 @@ int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err)
 	*w = (struct rewrite){ .in = in };
 	if (rc)
 		return rc;
-	w->next.other = in->rs.other;
-	for (size_t i = 0; i < in->rs.n && !rc; i++)
-		rc = records_add(&w->next, in->rs.v[i]);
-	if (rc) {
-		rewrite_abort(w);
-		return fail(err, ENOMEM, "no memory for the stored intents");
-	}
+	w->next = in->rs;
+	w->next.cap = in->rs.n + 1;
+	w->next.v = malloc(w->next.cap * sizeof(*w->next.v));
+	if (!w->next.v)
+		return fail_nomem(err);
+	for (size_t i = 0; i < in->rs.n; i++)
+		w->next.v[i] = in->rs.v[i];
 	return 0;
 }
 
-static void look_away(struct rewrite *w)
+struct record *rewrite_edit(struct rewrite *w, size_t i)
 {
-	if (w->pass)
-		w->pass_free(w->pass);
-	free(w->pass);
-	w->pass = NULL;
+	struct record *copy;
+
+	if (w->next.v[i]->fresh)
+		return w->next.v[i];
+	copy = record_copy(w->next.v[i]);
+	if (copy)
+		w->next.v[i] = copy;
+	return copy;
 }
 
-void rewrite_abort(struct rewrite *w)
+void rewrite_drop(struct rewrite *w, size_t i)
 {
-	look_away(w);
-	for (size_t i = 0; i < w->next.n; i++)
-		if (w->next.v[i] && w->next.v[i]->fresh)
-			record_free(w->next.v[i]);
-	free(w->next.v);
-	w->next = (struct records){ 0 };
+	if (w->next.v[i]->fresh)
+		record_free(w->next.v[i]);
+	w->next.v[i] = NULL;
 }
 
-/* "" without a record. */
-static void line_of(const struct record *r, struct out *o)
+struct record *rewrite_add(struct rewrite *w)
 {
-	if (r)
-		intent_format(&(const struct records){ .v = (struct record **)&r, .n = 1 }, o);
+	struct record *r = record_new();
+
+	if (r && records_add(&w->next, r)) {
+		record_free(r);
+		return NULL;
+	}
+	return r;
 }
 
+/* Does the later record's intent end this one? */
+static bool is_ended(const struct persist *k, const struct intent *later)
+{
+	for (size_t i = 0; persists[i]; i++)
+		if (persists[i]->ends == k && persist_has(persists[i], later))
+			return true;
+	return false;
+}
+
+/* The record that met the device on its host driver knows the former state. */
+static void merge_former(struct intent *w, const struct intent *former)
+{
+	if (former_is_none(w->former) && former->former_known) {
+		STR_COPY(w->former, former->former);
+		w->former_known = true;
+	}
+}
+
+static void merge_requests(struct record *r, const struct record *former)
+{
+	bool claimed = r->intent.claim[0];
+
+	for (size_t i = 0; persists[i]; i++)
+		if (!persist_has(persists[i], &r->intent) && !is_ended(persists[i], &r->intent) &&
+		    !(persists[i]->with_claim && claimed))
+			persist_copy(persists[i], &r->intent, &former->intent);
+	if (r->intent.claim[0] && !claimed) {
+		STR_COPY(r->driver, former->driver);
+		r->group = former->group;
+	}
+	if (r->intent.claim[0])
+		merge_former(&r->intent, &former->intent);
+	else
+		persist_clear_with_claim(&r->intent);
+}
+
+static int merge_owners(struct record *r, const struct record *former)
+{
+	for (size_t i = 0; i < former->n_owners; i++)
+		if (record_add_owner(r, &former->owners[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+/* The later record's intents win. */
+static int merge(void *ctx, size_t former, size_t later)
+{
+	struct rewrite *w = ctx;
+	struct record *from = w->next.v[former], *r = rewrite_edit(w, later);
+
+	if (!r || merge_owners(r, from))
+		return -ENOMEM;
+	if (!r->birth && from->birth) {
+		r->dev = from->dev;
+		r->birth = from->birth;
+	}
+	r->id.cloned |= from->id.cloned;
+	merge_requests(r, from);
+	if (!r->extra) {
+		r->extra = from->extra ? strdup(from->extra) : NULL;
+		if (from->extra && !r->extra)
+			return -ENOMEM;
+	}
+	r->noted = false;
+	rewrite_drop(w, former);
+	return 0;
+}
+
+/* A dropped record has no line. */
 static bool same_line(const struct record *a, const struct record *b)
 {
 	struct out x = { 0 }, y = { 0 };
@@ -278,8 +393,8 @@ static bool same_line(const struct record *a, const struct record *b)
 
 	if (a == b)
 		return true;
-	line_of(a, &x);
-	line_of(b, &y);
+	intent_format(&(const struct records){ .v = (struct record **)&a, .n = 1 }, &x);
+	intent_format(&(const struct records){ .v = (struct record **)&b, .n = 1 }, &y);
 	same = !x.failed && !y.failed && !strcmp(out_text(&x), out_text(&y));
 	out_free(&x);
 	out_free(&y);
@@ -302,43 +417,42 @@ static void publish(struct rewrite *w)
 	struct intents *in = w->in;
 	size_t n = 0;
 
-	look_away(w);
+	pass_free(&w->look);
 	pthread_mutex_lock(&in->lock);
 	model_lock(in->m);
-	in->places_known = false;
 	for (size_t i = 0; i < in->rs.n; i++)
 		if (w->next.v[i] != in->rs.v[i])
 			record_free(in->rs.v[i]);
-	in->n_owned = 0;
-	for (size_t i = 0; i < w->next.n; i++) {
-		struct record *r = w->next.v[i];
-
-		if (!r)
-			continue;
-		r->fresh = false;
-		in->n_owned += r->n_owners > 0;
-		w->next.v[n++] = r;
-	}
-	w->next.n = n;
 	free(in->rs.v);
-	in->rs = w->next;
+	for (size_t i = 0; i < w->next.n; i++)
+		if (w->next.v[i]) {
+			w->next.v[i]->fresh = false;
+			w->next.v[n++] = w->next.v[i];
+		}
+	w->next.n = n;
+	set_records(in, &w->next);
 	model_unlock(in->m);
 	pthread_mutex_unlock(&in->lock);
 }
 
-int rewrite_commit(struct rewrite *w, struct err *err)
+int rewrite_end(struct rewrite *w, int rc, struct err *err)
 {
 	struct intents *in = w->in;
-	bool gone;
-	int rc = statedir_has_moved(in, &gone) ? statedir_follow(in, err) : 0;
+	bool gone, optional = !rc && w->optional;
 
-	if (!rc && rewrite_merge(w))
-		rc = fail(err, ENOMEM, "no memory for the stored intents");
+	for (size_t i = 0; i < w->next.n && !rc; i++)
+		if (w->next.v[i] && record_is_empty(w->next.v[i]))
+			rewrite_drop(w, i);
+	if (!rc && statedir_has_moved(in, &gone))
+		rc = statedir_follow(in, err);
+	/* Of two records of one device the later one stays, completed from the former. */
+	if (!rc && records_each_twin(&w->next, merge, w))
+		rc = fail_nomem(err);
 	if (!rc && !is_on_disk(w))
 		rc = write_records(in, &w->next, err);
-	if (rc && !w->optional)
-		rewrite_abort(w);
+	if (rc && !optional)
+		abandon(w);
 	else
 		publish(w);
-	return w->optional ? 0 : rc;
+	return optional ? 0 : rc;
 }

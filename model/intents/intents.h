@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by intent.c (what is stored), intent_show.c (how it is shown), intent_apply.c
- * (restore). */
+/* Shared by intent.c (what is stored), intent_show.c (how it is shown), intent_settle.c (what people
+ * do with it), intent_apply.c (restore). */
 #ifndef MODEL_INTENTS_H
 #define MODEL_INTENTS_H
 
@@ -16,6 +16,22 @@ struct change;
 struct persist;
 struct model;
 
+/* The state directory as it was opened. */
+struct statedir {
+	int fd;		   /* save; -1: not open */
+	int lock_fd;	   /* save; -1: not taken yet, so nothing is written */
+	struct err refused; /* lock: why the last write of the file failed; code 0: it did not */
+	bool is_volatile;  /* lock */
+	bool far;	   /* save: only a helper may write there */
+};
+
+/* Why another pass is needed although no event comes. */
+enum ask {
+	ASK_USE = 1,  /* something waits for a process to close a device */
+	ASK_DUE = 2,  /* something is to be tried again after a while */
+	ASK_OVER = 4, /* a pod has ended, and the file does not say so yet */
+};
+
 struct intents {
 	char *dir;
 	char boot[40]; /* this boot */
@@ -30,24 +46,17 @@ struct intents {
 	size_t n_owned;	    /* lock: records with owners */
 	bool unsure;	    /* save: the file may differ from rs */
 	bool loaded;	    /* save: the file was read */
-	int dirfd;	    /* save; -1: not open */
-	int lock_fd;	    /* save; -1: not taken yet, so nothing is written */
+	struct statedir at;
 	struct err broken;  /* lock: why nothing can be stored; code 0: it can */
-	struct err refused; /* lock: why the last write of the file failed; code 0: it did not */
-	bool is_volatile;   /* lock */
 	bool moved;	    /* lock: the directory in use is no longer the one at the path */
 	bool gone;	    /* lock: there is none */
-	bool far;	    /* save: only a helper may write in the directory */
 	bool anew;	    /* the records are from the copy, because the file was gone */
-	void *copy;	    /* save: memory that outlives the process; see intent_copy.c */
+	void *copy;	    /* save: memory that outlives the process; see intent_disk.c */
 	size_t copy_size;
 	bool told;	    /* save: a device may show something from a record */
 	char damaged[320];  /* changed with both: what was set aside, and why */
 	char aside[64];	    /* save: the name of that file */
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
-
-	/* Finds the devices of newly read records, as a former process knew them. */
-	void (*adopt)(struct model *m, struct records *rs);
 
 	/* rs is changed under the model's lock as well, for devices that appear. */
 	/* sorted; stored claims by their device's place: at is an index of rs */
@@ -60,16 +69,14 @@ struct intents {
 	struct world world;
 	pthread_mutex_t turn; /* guards the rest; taken last */
 	pthread_cond_t quiet;
-	pthread_cond_t asks; /* signals in_use, due, over or stopped */
+	pthread_cond_t asked; /* signals asks or stopped */
 	bool passing, again, stopped;
 	bool passed; /* the first pass has ended */
 	bool looked; /* likewise, although some cards may have been unknown */
 	/* the model is a former process's, whose operations the engine resumes */
 	bool goes_on;
 	unsigned int restoring; /* number of running operations */
-	bool in_use; /* something waits for a process to close a device, which makes no event */
-	bool due;    /* something is to be tried again after a while */
-	bool over;   /* a pod has ended, and the file does not say so yet */
+	unsigned int asks; /* what no event will tell: enum ask */
 	pthread_t asker;
 	bool asking; /* the asker exists */
 	uint64_t looks; /* changed with both save and lock: how many passes have looked */
@@ -83,60 +90,6 @@ int intents_ready(struct intents *in, struct err *err);
  * else is using it. */
 void intents_look(struct intents *in);
 
-struct pass;
-
-/* A change of the records, which others see only once it is on the disk. */
-struct rewrite {
-	struct intents *in;
-	/* The candidates, if needed; valid as long as the model stays locked. */
-	struct pass *pass;
-	void (*pass_free)(struct pass *p);
-	struct records next; /* the first in->rs.n are those of in->rs, or replace them */
-	bool optional; /* only repeats the file: if the disk refuses, health says so */
-};
-
-/* Call it with save held. */
-int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err);
-/* A copy of the i-th record, to be changed; NULL: no memory. */
-struct record *rewrite_edit(struct rewrite *w, size_t i);
-void rewrite_drop(struct rewrite *w, size_t i);
-/* intent_merge.c. Of two records of one device the later one stays, completed from the former.
- * -ENOMEM. */
-int rewrite_merge(struct rewrite *w);
-/* Either of these ends it. */
-int rewrite_commit(struct rewrite *w, struct err *err);
-void rewrite_abort(struct rewrite *w);
-
-/* Fields that people write to look at a device: they trigger no try. */
-#define CH_WRITTEN (CH_ERROR | CH_PLAN)
-
-#define RECORD_NONE ((size_t)-1)
-/* intent_match.c. The device has gone: nothing of the record is in the model any more. */
-void record_leave(struct record *r);
-/* The record belongs to this device from now on; if that is new, nothing was applied to it yet. */
-void record_attach(struct record *r, const struct device *dev);
-/* intent_store.c. A new record; NULL: no memory. */
-struct record *rewrite_add(struct rewrite *w);
-/* The device's record, to be changed; made if there is none. Call it with the model locked. */
-int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret, size_t *ret_at,
-		   struct err *err);
-/* Index of the device's record, even if no pass has matched it yet; RECORD_NONE. */
-size_t rewrite_at(const struct rewrite *w, const struct device *dev);
-/* Index of the record matched with this present device. */
-size_t records_of_device(const struct records *rs, const struct device *dev);
-size_t records_of_identity(const struct records *rs, const struct identity *id);
-/* Call it with the model locked. */
-void device_identity(struct model *m, const struct device *dev, struct identity *ret);
-/* For the request's device, which need not exist; false: neither does its parent. */
-bool request_identity(struct model *m, const struct request *about, struct identity *ret);
-uint64_t claim_group(struct model *m, const struct device *dev);
-
-/* intent_owner.c. Matches records with owners to devices that a former process knew: users served
- * before the first pass must find the owners of files. */
-void records_adopt(struct model *m, struct records *rs);
-/* The observer. */
-void intents_changed(void *ctx, const struct change *changes, size_t n);
-
 /* An operation for the records that it restores together: those of a claim's group, or of a PF. */
 struct restore_job {
 	struct intents *in;
@@ -148,30 +101,94 @@ struct restore_job {
 struct pass {
 	struct intents *in;
 	struct candidate *candidates; /* by key */
-	const char **unmet; /* by candidate: why its intents are not applied */
-	struct record **of; /* by candidate: its record */
 	struct mark *marks; /* two for each candidate, by value */
 	size_t n, n_unknown;
 	bool incomplete; /* a missing card may be one whose serial is not known yet */
-	bool in_use;	 /* a record waits for a process to close its device */
-	bool due;	 /* a record has a time to be tried again */
-	bool over;	 /* a pod has ended, and the file does not say so yet */
+	unsigned int asks; /* enum ask */
+	bool last;	 /* nothing is put off */
 	bool loose;	 /* unknown serials do not matter: nothing is bound */
 	bool rewrite;	 /* the file is out of date */
 	bool told;	 /* a device shows something from a record */
 	struct restore_job *jobs;
 };
 
+/* intent_dir.c: the state directory, and the copy of its file in memory. Call all of it with save
+ * held. */
+
+/* The sentence for a request that cannot be saved; what: a name below the directory, or "". */
+int statedir_refuse(const struct intents *in, int rc, const char *what, struct err *err);
+const char *statedir_way_out(int rc);
+
+/* Makes the directory if it is missing, opens it and takes its lock. If only the lock cannot be
+ * made (full, read-only), the directory is open and ret->refused has the sentence. */
+int statedir_open(const struct intents *in, struct statedir *ret, struct err *err);
+void statedir_close(struct statedir *d);
+/* Takes the lock again if it was removed, or failed before. */
+int statedir_keep_lock(struct intents *in, struct err *err);
+/* The directory in use is no longer the one at the path; *ret_gone: there is none. */
+bool statedir_has_moved(const struct intents *in, bool *ret_gone);
+/* Uses the directory that is at the path now; if there is none, makes it. -EBUSY: it has intents of
+ * its own. */
+int statedir_follow(struct intents *in, struct err *err);
+/* Where the file is written now. */
+struct disk statedir_disk(struct intents *in);
+
+/* intent_disk.c. Beside the former copy, then swapped: a process killed meanwhile leaves either. */
+void copy_keep(struct intents *in, const char *text, size_t len);
+/* The text that a former process of this mount wrote last, allocated. -ENOENT, -ENOMEM. */
+int copy_read(const struct intents *in, char **ret, size_t *ret_len);
+
+/* A change of the records, which others see only once it is on the disk. */
+struct rewrite {
+	struct intents *in;
+	/* Of all candidates, if needed; valid as long as the model stays locked. */
+	struct pass look;
+	struct records next; /* the first in->rs.n are those of in->rs, or replace them */
+	bool optional; /* only repeats the file: if the disk refuses, health says so */
+};
+
+/* Call it with save held. */
+int rewrite_begin(struct rewrite *w, struct intents *in, struct err *err);
+/* A new record; NULL: no memory. */
+struct record *rewrite_add(struct rewrite *w);
+/* A copy of the i-th record, to be changed; NULL: no memory. */
+struct record *rewrite_edit(struct rewrite *w, size_t i);
+void rewrite_drop(struct rewrite *w, size_t i);
+/* Ends it: rc 0 writes and publishes the change, else nothing of it happens. Returns rc, or why it
+ * could not be written. */
+int rewrite_end(struct rewrite *w, int rc, struct err *err);
+/* Call it with the model locked. */
+void device_identity(struct model *m, const struct device *dev, struct identity *ret);
+
+#define RECORD_NONE ((size_t)-1)
+/* intent_match.c. The device's record, to be changed; made if there is none. Call it with the model
+ * locked. */
+int rewrite_record(struct rewrite *w, const struct device *dev, struct record **ret,
+		   struct err *err);
+/* Index of the device's record, even if no pass has matched it yet; RECORD_NONE. */
+size_t rewrite_at(const struct rewrite *w, const struct device *dev);
+/* Index of the record matched with this present device. */
+size_t records_of_device(const struct records *rs, const struct device *dev);
+/* For the request's device, which need not exist; false: neither does its parent. */
+bool request_identity(struct model *m, const struct request *about, struct identity *ret);
+uint64_t claim_group(struct model *m, const struct device *dev);
+
+/* The observer. */
+void intents_changed(void *ctx, const struct change *changes, size_t n);
+
 /* intent_match.c; call all with save, lock and the model locked. -ENOMEM. */
 int pass_find_candidates(struct pass *p);
+/* intent_store.c */
 void pass_free(struct pass *p);
 /* Like identity_match() among all candidates, but looks at few. */
-enum match pass_lookup(const struct pass *p, const struct identity *wanted, size_t *ret_at);
-/* The index of its candidate, or RECORD_NONE. */
-size_t pass_candidate(const struct pass *p, const struct key *key);
+enum match pass_lookup(const struct pass *p, const struct identity *wanted, struct candidate **ret);
+/* NULL: it is none. */
+struct candidate *pass_candidate(const struct pass *p, const struct key *key);
 /* The matched record; NULL: nothing is stored for it. */
 struct record *pass_record(const struct pass *p, const struct key *dev);
-/* An operation runs on its parent, or restore has begun one: it may remove the device. */
+/* An operation runs on it, or restore has begun one. */
+bool pass_is_busy(const struct pass *p, const struct device *dev);
+/* Likewise on its parent: it may remove the device. */
 bool pass_parent_busy(const struct pass *p, const struct device *dev);
 /* Were two cards with the record's serial here at once, now or before? Then it does not tell which
  * one is meant: after the claimed one was pulled, the other is no card that has moved. */
@@ -189,17 +206,11 @@ void pass_lift(struct pass *p);
 bool record_awaits_serial(struct pass *p, struct record *r, const struct device *dev);
 /* The serial number that is stored because the card has none in its config space. False: none. */
 bool record_host_serial(const struct record *r, char ret[static FORMER_TEXT]);
-/* intent_mismatch.c. Behind pass_judge_serials(): says of records in whose place another device is
+/* Behind pass_judge_serials(): says of records in whose place another device is
  * what it is and what to do. If that one has the same claim the two are one, and the record just
  * waits. */
 void pass_say_mismatches(const struct pass *p);
-/* Is everything known that distinguishes the card? */
-bool device_is_known(const struct device *dev);
 const struct device *device_of(const struct intents *in, const struct record *r);
-/* The record of a new card that no pass has matched yet: a second one would be for the same card.
- * RECORD_NONE: nothing is stored for it. -EBUSY: the card is not identified yet. -ENOMEM. */
-int rewrite_find_moved(struct rewrite *w, const struct device *dev, const struct identity *id,
-		       size_t *ret_at, struct err *err);
 /* Notes in the model what needs no operation. */
 void record_note(struct intents *in, struct record *r);
 /* Notes which VFs of each PF an intent claims, so that they never meet a host driver. */
@@ -213,11 +224,8 @@ void intents_arrive(void *ctx, struct device *dev, const struct device *pf);
 bool record_may_be_here(const struct record *r, const struct device *card,
 			const struct identity *id);
 
-/* intent_names.c. Tells the model which resource names are stored. */
+/* Tells the model which resource names are stored. */
 void intents_tell_names(struct intents *in);
-/* Gives each device that had one, in a file that has no such names, its own: of the address where
- * it was last. */
-void records_complete_names(struct records *rs);
 
 /* intent_note.c. Does an operation decide about the claim, and not what is stored? One that makes a
  * child leaves its stored claim as it is. Call it with the model locked. */
@@ -230,9 +238,6 @@ struct restore_job *job_add(struct pass *p, const struct record *r, const struct
 /* Call it without locks. */
 void job_launch(struct intents *in, struct restore_job *f);
 void record_say(struct record *r, enum record_state state, const char *text);
-
-/* persist_claim.c. Notes in the model the parts of a claim that need no operation. */
-void record_note_claim(struct intents *in, struct record *r);
 
 /* intent_try.c. Adds all that may make an operation fail: an equal digest means an equal answer. */
 void sight_add(struct sight *s, const struct device *dev);
@@ -248,15 +253,9 @@ void record_say_busy(struct record *r);
 
 /* Waits until records have their devices. -EAGAIN. Takes no lock but turn. */
 int intents_await_look(struct intents *in, struct err *err);
-/* intent_accepted.c. The device was accepted: true if by->done is called once what is stored for it
- * has been tried. Call it with save held, before the pass that tries it. */
-bool accepted_add(struct intents *in, const struct key *dev, const struct settler *by);
-/* Behind a pass, without locks. last: whatever still runs. */
+/* intent_settle.c. Behind a pass, without locks: answers who has accepted a device, if what is stored
+ * for it has been tried. last: whatever still runs. */
 void accepted_answer(struct intents *in, bool last);
-/* intent_over.c. A pod has ended, and a pass must soon write that. Takes no lock but turn. */
-void over_put_off(struct intents *in);
-/* Writes it if it is time; last: in any case. Call it with save held. */
-void over_write(struct intents *in, bool last);
 /* Starts a pass soon. Takes no lock but turn. */
 void intents_kick(struct intents *in);
 

@@ -20,7 +20,7 @@ int persist_parse(const struct persist_key *k, struct record *r, const char *tex
 	case KEY_FLAG:
 		return parse_bool(text, (bool *)field);
 	default:
-		return k->parse(r, text);
+		return k->parse ? k->parse(r, text) : k->parse_id(text, &r->id);
 	}
 }
 
@@ -46,6 +46,11 @@ void persist_print(struct out *o, const char *key, const char *text)
 		out_printf(o, " %s=\"none\"", key);
 	else
 		out_pair(o, key, text);
+}
+
+static void copy_field(const struct persist_field *f, struct intent *to, const struct intent *from)
+{
+	memcpy((char *)to + f->at, (const char *)from + f->at, f->size);
 }
 
 /* ---- sriov_numvfs */
@@ -91,10 +96,12 @@ static bool vfs_are_lost(const struct device *dev, bool gone)
 	return gone && dev->facts.num_vfs <= 0;
 }
 
-static bool vfs_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
+static bool vfs_drifted(const struct persist *k, const struct record *r, const struct device *dev,
+			char *ret, size_t size)
 {
 	bool claimed = false;
 
+	(void)k;
 	if (dev->facts.num_vfs == r->intent.num_vfs)
 		return false;
 	for (int32_t i = 0; i < dev->facts.num_vfs && i < INTENT_VFS; i++)
@@ -144,11 +151,6 @@ const struct persist persist_vfs = {
 
 /* ---- profile */
 
-static void profile_value(const struct record *r, char ret[static REQUEST_VALUE])
-{
-	str_copy(ret, REQUEST_VALUE, r->intent.profile);
-}
-
 static bool profile_is_there(const struct device *dev)
 {
 	return key_is_made(&dev->key) || dev->facts.profile_id[0];
@@ -176,9 +178,10 @@ static bool profile_is_lost(const struct device *dev, bool gone)
 	return gone && dev->caps & CAP_VGPU && !dev->facts.profile_id[0];
 }
 
-static bool profile_drifted(const struct record *r, const struct device *dev, char *ret,
-			    size_t size)
+static bool profile_drifted(const struct persist *k, const struct record *r,
+			    const struct device *dev, char *ret, size_t size)
 {
+	(void)k;
 	if (!(dev->caps & CAP_VGPU) || has_profile(r, dev))
 		return false;
 	snprintf(ret, size, "it is %s although %s is stored; write its profile again",
@@ -187,10 +190,11 @@ static bool profile_drifted(const struct record *r, const struct device *dev, ch
 }
 
 /* The mediated device keeps its UUID. */
-static void profile_note(struct record *r, struct device *dev, bool ended)
+static void profile_note(const struct persist *k, struct record *r, struct device *dev, bool ended)
 {
 	struct intent *w = &dev->intent;
 
+	(void)k;
 	if (ended)
 		return;
 	if (!w->mdev[0])
@@ -209,21 +213,12 @@ static const struct persist persist_profile = {
 		    PERSIST_TEXT(mdev) },
 	.made_by = "create",
 	.note = profile_note,
-	.value = profile_value,
 	.none = "none",
 	.is_there = profile_is_there,
 	.waits = profile_wait,
 	.lost = profile_is_lost,
 	.drifted = profile_drifted,
 };
-
-/* The driver forgets them with the type: restored behind it, and before the claim, which tells that
- * a VM may start. A driver that takes none, or a VM that runs already, does not delay the
- * claim. */
-static void params_value(const struct record *r, char ret[static REQUEST_VALUE])
-{
-	str_copy(ret, REQUEST_VALUE, r->intent.vgpu_params);
-}
 
 static bool params_are_there(const struct device *dev)
 {
@@ -235,9 +230,10 @@ static const char *params_wait(const struct device *dev)
 	return dev->facts.profile_id[0] ? NULL : "it is not a vGPU yet";
 }
 
-static bool params_drifted(const struct record *r, const struct device *dev, char *ret,
-			   size_t size)
+static bool params_drifted(const struct persist *k, const struct record *r,
+			   const struct device *dev, char *ret, size_t size)
 {
+	(void)k;
 	if (!dev->facts.profile_id[0] || !strcmp(dev->facts.vgpu_params, r->intent.vgpu_params))
 		return false;
 	snprintf(ret, size, "its vgpu_params are not \"%s\", as stored; write them again",
@@ -245,12 +241,14 @@ static bool params_drifted(const struct record *r, const struct device *dev, cha
 	return true;
 }
 
+/* The driver forgets them with the type: restored behind it, and before the claim, which tells that
+ * a VM may start. A driver that takes none, or a VM that runs already, does not delay the
+ * claim. */
 static const struct persist persist_params = {
 	.file = "vgpu_params",
 	.with_claim = true,
 	.keys = { PERSIST_KEY("vgpu_params", KEY_TEXT, false, intent.vgpu_params) },
 	.fields = { PERSIST_TEXT(vgpu_params) },
-	.value = params_value,
 	.none = "none",
 	.is_there = params_are_there,
 	.yields = true,
@@ -289,6 +287,61 @@ static const struct persist persist_resource = {
 	.fields = { PERSIST_TEXT(resource) },
 };
 
+/* ---- the settings of a NIC's VF */
+
+/* The driver of the PF forgets them with its VFs. They come back before the claim: no guest gets a
+ * VF with another address, or in another VLAN, than stored. */
+static void setting_note(const struct persist *k, struct record *r, struct device *dev, bool ended)
+{
+	const struct persist_field *before = &k->fields[1], *claimed = before + 1;
+
+	if (ended || ((char *)&dev->intent)[before->at])
+		return;
+	copy_field(before, &dev->intent, &r->intent);
+	copy_field(claimed, &dev->intent, &r->intent);
+}
+
+static bool setting_drifted(const struct persist *k, const struct record *r,
+			    const struct device *dev, char *ret, size_t size)
+{
+	char now[VFCONF_VALUE], stored[REQUEST_VALUE];
+
+	persist_value(k, r, stored);
+	vfconf_get(dev->facts.vfconf, vfconf_find(k->file), now);
+	if (!dev->facts.vfconf[0] || !strcmp(now, stored))
+		return false;
+	snprintf(ret, size, "its %s is %s although %s is stored; write its %s again", k->file,
+		 now[0] ? now : "none", stored, k->file);
+	return true;
+}
+
+static const char *setting_wait(const struct device *dev)
+{
+	return dev->facts.vfconf[0]
+		       ? NULL
+		       : "its PF has no network interface here that tells the settings of its VFs";
+}
+
+#define SETTING(name)                                                                              \
+	static const struct persist persist_##name = {                                             \
+		.file = #name,                                                                     \
+		.keys = { PERSIST_KEY(#name, KEY_TEXT, false, intent.name),                        \
+			  PERSIST_KEY(#name "_before", KEY_TEXT, false, intent.name##_before),     \
+			  PERSIST_KEY(#name "_claimed", KEY_FLAG, false, intent.name##_claimed) }, \
+		.fields = { PERSIST_TEXT(name), PERSIST_TEXT(name##_before),                       \
+			    PERSIST_NUMBER(name##_claimed) },                                      \
+		.until_release = offsetof(struct intent, name##_claimed),                          \
+		.note = setting_note,                                                              \
+		.none = "none",                                                                    \
+		.waits = setting_wait,                                                             \
+		.drifted = setting_drifted,                                                        \
+	}
+
+SETTING(mac);
+SETTING(vlan);
+SETTING(trust);
+SETTING(spoofchk);
+
 /* ---- */
 
 const struct persist *const persists[] = { &persist_vfs,
@@ -323,12 +376,7 @@ uint32_t persist_bit(const struct persist *k)
 
 bool persist_has(const struct persist *k, const struct intent *w)
 {
-	const char *field = (const char *)w + k->fields[0].at;
-
-	for (size_t i = 0; i < k->fields[0].size; i++)
-		if (field[i] || k->fields[0].text)
-			return field[i];
-	return false;
+	return ((const char *)w)[k->fields[0].at];
 }
 
 bool intent_has(const struct intent *w, const char *file)
@@ -341,8 +389,7 @@ bool intent_has(const struct intent *w, const char *file)
 void persist_copy(const struct persist *k, struct intent *to, const struct intent *from)
 {
 	for (const struct persist_field *f = k->fields; f < k->fields + ARRAY_SIZE(k->fields); f++)
-		if (f->size)
-			memcpy((char *)to + f->at, (const char *)from + f->at, f->size);
+		copy_field(f, to, from);
 }
 
 bool persist_same(const struct persist *k, const struct intent *a, const struct intent *b)
@@ -384,23 +431,45 @@ void intent_end_claim(struct intent *w)
 	w->former_known = false;
 }
 
+void persist_value(const struct persist *k, const struct record *r, char ret[static REQUEST_VALUE])
+{
+	if (k->value)
+		k->value(r, ret);
+	else
+		str_copy(ret, REQUEST_VALUE, (const char *)&r->intent + k->fields[0].at);
+}
+
 bool persist_is_missing(const struct persist *k, const struct record *r)
 {
-	return k->value && persist_has(k, &r->intent) && !(r->in & persist_bit(k));
+	return k->none && persist_has(k, &r->intent) && !(r->in & persist_bit(k));
+}
+
+const struct persist *persist_missing(const struct record *r)
+{
+	const struct persist *yielded = NULL;
+
+	for (size_t i = 0; persists[i]; i++) {
+		const struct persist *k = persists[i];
+
+		if (persist_is_missing(k, r) && !(r->yielded & persist_bit(k)))
+			return k;
+		yielded = !yielded && persist_is_missing(k, r) ? k : yielded;
+	}
+	return yielded;
 }
 
 bool record_drifted(const struct record *r, const struct persist *k, const struct device *dev,
 		    char *ret, size_t size)
 {
 	return k->drifted && (r->in & persist_bit(k)) && persist_has(k, &r->intent) &&
-	       k->drifted(r, dev, ret, size);
+	       k->drifted(k, r, dev, ret, size);
 }
 
 void record_unnote(struct device *dev, const struct intent *was)
 {
 	for (size_t i = 0; persists[i]; i++)
 		if (was ? persist_same(persists[i], &dev->intent, was)
-			: !persists[i]->value && !persists[i]->with_claim)
+			: !persists[i]->none && !persists[i]->with_claim)
 			persist_clear(persists[i], &dev->intent);
 	dev->intent.noted = dev->intent.owned = false;
 	dev->intent.uid = dev->intent.gid = 0;

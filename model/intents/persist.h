@@ -28,6 +28,7 @@ struct persist_key {
 	bool claimed;	 /* printed only with a claim */
 	size_t at, size; /* of the field of struct record, for KEY_TEXT and KEY_FLAG */
 	int (*parse)(struct record *r, const char *text); /* for KEY_OTHER; -EINVAL, -ENOMEM */
+	int (*parse_id)(const char *text, struct identity *ret); /* instead, for its identity */
 	void (*print)(const struct record *r,
 		      struct out *o); /* likewise; NULL: record_line() does it */
 };
@@ -58,7 +59,8 @@ struct persist {
 	const char *file; /* of the tree, and of the method that executes the request */
 	struct persist_key
 		keys[PERSIST_KEYS];	 /* in the order of a line; one without a name ends them */
-	struct persist_field fields[3];	 /* something is stored if the first is not 0, or "" */
+	/* The first is a text or a flag: something is stored if it is not "", or is set. */
+	struct persist_field fields[3];
 	bool of_group;	 /* a request for one device changes all members of its IOMMU group */
 	bool with_claim; /* ends with the claim */
 	/* Of a bool in struct intent: the release of the claim puts back what was there before, and
@@ -76,12 +78,13 @@ struct persist {
 	 * unless the device knows better. ended: a former process had noted it, so what the device
 	 * lacks has ended, and only the file does not say so yet; only the record may follow. NULL:
 	 * copies the fields of an intent without an operation. */
-	void (*note)(struct record *r, struct device *dev, bool ended);
+	void (*note)(const struct persist *k, struct record *r, struct device *dev, bool ended);
 
-	/* For intents that need an operation: the value of the request (the record may keep none),
-	 * and the value that ends it, for people. */
-	void (*value)(const struct record *r, char ret[static REQUEST_VALUE]);
+	/* For intents that need an operation: the value that ends it, for people; NULL: it needs
+	 * none. */
 	const char *none;
+	/* The value of its request (the record may keep none). NULL: the first field. */
+	void (*value)(const struct record *r, char ret[static REQUEST_VALUE]);
 	/* Is part of it in the kernel already? That is never undone: the fields are noted, and a
 	 * difference is drift. */
 	bool (*is_there)(const struct device *dev);
@@ -96,18 +99,15 @@ struct persist {
 	/* Replaces these two, and the operation for one device alone. */
 	void (*apply)(struct pass *p, struct record *r, const struct device *dev);
 	/* Did others change it after it was applied? Says how. */
-	bool (*drifted)(const struct record *r, const struct device *dev, char *ret, size_t size);
+	bool (*drifted)(const struct persist *k, const struct record *r, const struct device *dev,
+			char *ret, size_t size);
 	bool tells_drift; /* the device's own state and reason show drift */
-	/* For an intent that must be known before a driver meets the device: returns the driver
-	 * that had the device for it. NULL: it need not be known. */
-	const char *(*early)(const struct record *r);
 };
 
 /* NULL-terminated, parents before children: restored in this order. The n-th is bit n of a record's
  * `in`, if it needs an operation. */
 extern const struct persist *const persists[];
 extern const struct persist persist_claim, persist_given, persist_vfs;
-extern const struct persist persist_mac, persist_vlan, persist_trust, persist_spoofchk;
 
 /* Changes by others after it was applied are reported, and left alone. Call it with the model
  * locked. */
@@ -118,6 +118,8 @@ const struct persist *persist_find(const char *file);
 const struct persist_key *persist_key_find(const char *name);
 uint32_t persist_bit(const struct persist *k);
 bool persist_has(const struct persist *k, const struct intent *w);
+/* The value of the request that restores it. */
+void persist_value(const struct persist *k, const struct record *r, char ret[static REQUEST_VALUE]);
 void persist_copy(const struct persist *k, struct intent *to, const struct intent *from);
 bool persist_same(const struct persist *k, const struct intent *a, const struct intent *b);
 void persist_clear(const struct persist *k, struct intent *w);
@@ -127,6 +129,8 @@ void persist_clear_with_claim(struct intent *w); /* the claim, and intents that 
 void record_unnote(struct device *dev, const struct intent *was);
 /* Does it need an operation? */
 bool persist_is_missing(const struct persist *k, const struct record *r);
+/* The first one that does: later rows wait for it, unless it yields. NULL: none does. */
+const struct persist *persist_missing(const struct record *r);
 
 /* -EINVAL */
 int persist_parse(const struct persist_key *k, struct record *r, const char *text);

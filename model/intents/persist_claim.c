@@ -35,7 +35,7 @@ static void former_print(const struct record *r, struct out *o)
 static int group_parse(struct record *r, const char *text)
 {
 	struct identity id;
-	int rc = identity_parse_serial(text[0] ? text : "none", &id);
+	int rc = identity_parse_serial(text, &id);
 
 	if (!rc)
 		r->group = id.serial;
@@ -76,10 +76,11 @@ static void claim_follow(struct model *m, struct record *r, const struct device 
 		r->intent.former_known = false;
 }
 
-static void claim_note(struct record *r, struct device *dev, bool ended)
+static void claim_note(const struct persist *k, struct record *r, struct device *dev, bool ended)
 {
 	struct intent *w = &dev->intent;
 
+	(void)k;
 	if (ended)
 		return;
 	if (r->intent.claim[0] && !w->pinned[0])
@@ -93,32 +94,7 @@ static void claim_note(struct record *r, struct device *dev, bool ended)
 	}
 }
 
-void record_note_claim(struct intents *in, struct record *r)
-{
-	struct device *dev = model_edit(in->m, &r->dev, false);
-	struct intent *w = dev ? &dev->intent : NULL;
-
-	if (!w || !device_of(in, r))
-		return;
-	STR_COPY(w->claim, r->intent.claim);
-	if (!w->pinned[0])
-		STR_COPY(w->pinned, r->intent.pinned[0] ? r->intent.pinned : dev->names.resource);
-	former_fill(w->former, r->intent.former);
-	w->former_known |= r->intent.former_known;
-	/* What goes with the claim, as the profile of a vGPU, can then be ended as well. */
-	for (size_t i = 0; persists[i]; i++)
-		if (persists[i]->value && persist_has(persists[i], &r->intent)) {
-			persist_copy(persists[i], w, &r->intent);
-			r->in |= persist_bit(persists[i]);
-		}
-}
-
 /* ---- the restore job */
-
-static void claim_value(const struct record *r, char ret[static REQUEST_VALUE])
-{
-	str_copy(ret, REQUEST_VALUE, r->intent.claim);
-}
 
 struct group {
 	const struct device *devs[CLAIM_MEMBERS];
@@ -187,7 +163,8 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 			return;
 		}
 	if (!record_may_try(r, &g.sight)) {
-		p->in_use |= g.held && !g.all_guest && record_has_tries(r);
+		if (g.held && !g.all_guest && record_has_tries(r))
+			p->asks |= ASK_USE;
 		return;
 	}
 	f = job_add(p, r, &persist_claim, &r->dev);
@@ -197,15 +174,16 @@ static void claim_apply(struct pass *p, struct record *r, const struct device *d
 			g.records[i]->restoring = f;
 			g.records[i]->tries = r->tries;
 			g.records[i]->busy_tries = r->busy_tries;
-			g.records[i]->retry = false;
 			g.records[i]->tried_for = r->tried_for;
 		}
 }
 
-static bool claim_drifted(const struct record *r, const struct device *dev, char *ret, size_t size)
+static bool claim_drifted(const struct persist *k, const struct record *r, const struct device *dev,
+			  char *ret, size_t size)
 {
 	char serial[FORMER_TEXT];
 
+	(void)k;
 	if (r->elsewhere.bus && record_host_serial(r, serial)) {
 		snprintf(
 			ret, size,
@@ -228,11 +206,6 @@ static bool claim_lost(const struct device *dev, bool gone)
 	return dev->caps & CAP_USB && dev->facts.use == USE_HOST;
 }
 
-static const char *claim_early(const struct record *r)
-{
-	return r->driver;
-}
-
 const struct persist persist_claim = {
 	.file = "claim",
 	.keys = { PERSIST_KEY("claim", KEY_TEXT, false, intent.claim),
@@ -247,13 +220,11 @@ const struct persist persist_claim = {
 	.ends = &persist_vfs,
 	.follow = claim_follow,
 	.note = claim_note,
-	.value = claim_value,
 	.none = "none",
 	.apply = claim_apply,
 	.lost = claim_lost,
 	.drifted = claim_drifted,
 	.tells_drift = true,
-	.early = claim_early,
 };
 
 /* ---- what a pod got with it */
@@ -272,7 +243,7 @@ static void given_follow(struct model *m, struct record *r, const struct device 
 	r->over = over ? r->over ?: now_us() : 0;
 }
 
-static void given_note(struct record *r, struct device *dev, bool ended)
+static void given_note(const struct persist *k, struct record *r, struct device *dev, bool ended)
 {
 	struct intent *w = &dev->intent;
 
@@ -280,7 +251,7 @@ static void given_note(struct record *r, struct device *dev, bool ended)
 		given_follow(NULL, r, dev);
 		return;
 	}
-	persist_copy(&persist_given, w, &r->intent);
+	persist_copy(k, w, &r->intent);
 	if (r->over) /* that pod had ended before the device went, and only the file does not say so */
 		w->given_as[0] = '\0';
 	STR_COPY(w->allocated, r->intent.claim[0] && w->given_as[0] ? "pending" : "");

@@ -85,13 +85,14 @@ static unsigned int below(unsigned int n)
 
 static void expect_same(const struct pass *p, const struct identity *wanted)
 {
-	size_t a = p->n, b = p->n;
+	struct candidate *s = NULL;
+	size_t a = p->n;
 	enum match all = identity_match(wanted, p->candidates, p->n, &a),
-		   few = pass_lookup(p, wanted, &b);
+		   few = pass_lookup(p, wanted, &s);
 
-	if (all != few || (all != MATCH_NONE && a != b))
-		FAIL("%s serial %llu: %d at %zu, %d at %zu", wanted->path,
-		     (unsigned long long)wanted->serial, all, a, few, b);
+	if (all != few || (all == MATCH_NONE ? s != NULL : s != &p->candidates[a]))
+		FAIL("%s serial %llu: %d at %zu, %d at %td", wanted->path,
+		     (unsigned long long)wanted->serial, all, a, few, s - p->candidates);
 }
 
 /* Few slots and fewer serials: cards share both, and more have one serial than are compared
