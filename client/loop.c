@@ -22,16 +22,16 @@ static void on_wake(struct source *s)
 
 int loop_open(struct loop *l, struct err *err)
 {
-	*l = (struct loop){ .epoll = epoll_create1(EPOLL_CLOEXEC) };
-	l->wake = (struct source){ .fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK),
-				   .ready = on_wake,
-				   .at = UINT64_MAX };
-	l->signals.fd = -1;
+	int fd;
+
+	*l = (struct loop){ .epoll = epoll_create1(EPOLL_CLOEXEC), .signals.fd = -1,
+			   .wake.fd = -1 };
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	pthread_mutex_init(&l->turn, NULL);
 	pthread_mutex_lock(&l->turn);
-	if (l->epoll < 0 || l->wake.fd < 0)
+	if (l->epoll < 0 || fd < 0)
 		return fail(err, errno, "epoll: %s", strerror(errno));
-	return loop_add(l, &l->wake, err);
+	return loop_watch(l, &l->wake, fd, on_wake, err);
 }
 
 static void on_signal(struct source *s)
@@ -46,6 +46,7 @@ static void on_signal(struct source *s)
 int loop_signals(struct loop *l, struct err *err)
 {
 	sigset_t set;
+	int fd;
 
 	sigemptyset(&set);
 	sigaddset(&set, SIGTERM);
@@ -53,11 +54,9 @@ int loop_signals(struct loop *l, struct err *err)
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGHUP, SIG_IGN);
-	l->signals = (struct source){ .fd = signalfd(-1, &set, SFD_CLOEXEC),
-				      .ready = on_signal,
-				      .at = UINT64_MAX };
-	return l->signals.fd >= 0 ? loop_add(l, &l->signals, err)
-				  : fail(err, errno, "signalfd: %s", strerror(errno));
+	fd = signalfd(-1, &set, SFD_CLOEXEC);
+	return fd >= 0 ? loop_watch(l, &l->signals, fd, on_signal, err)
+		       : fail(err, errno, "signalfd: %s", strerror(errno));
 }
 
 void loop_close(struct loop *l)
@@ -79,6 +78,24 @@ int loop_add(struct loop *l, struct source *s, struct err *err)
 	return 0;
 }
 
+int loop_watch(struct loop *l, struct source *s, int fd, void (*ready)(struct source *s),
+	       struct err *err)
+{
+	*s = (struct source){ .fd = fd, .ready = ready, .at = UINT64_MAX };
+	return loop_add(l, s, err);
+}
+
+void loop_timer(struct loop *l, struct source *s, void (*due)(struct source *s), uint64_t at)
+{
+	*s = (struct source){ .fd = -1, .due = due, .at = at };
+	loop_add(l, s, NULL);
+}
+
+void source_by(struct source *s, uint64_t at)
+{
+	s->at = at < s->at ? at : s->at;
+}
+
 void loop_remove(struct loop *l, struct source *s)
 {
 	struct source **at = &l->timers;
@@ -97,11 +114,6 @@ void loop_heed(struct loop *l, struct source *s, bool readable, bool writable)
 
 	ev.events = (readable ? EPOLLIN : 0u) | (writable ? EPOLLOUT : 0u);
 	epoll_ctl(l->epoll, EPOLL_CTL_MOD, s->fd, &ev);
-}
-
-void loop_mute(struct loop *l, struct source *s, bool mute)
-{
-	loop_heed(l, s, !mute, false);
 }
 
 static uint64_t next_time(const struct loop *l)

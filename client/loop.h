@@ -44,11 +44,16 @@ int loop_signals(struct loop *l, struct err *err);
 void loop_enter(struct loop *l);
 void loop_leave(struct loop *l);
 int loop_add(struct loop *l, struct source *s, struct err *err);
+/* Likewise, of a descriptor, and of a timer that is due at this time. */
+int loop_watch(struct loop *l, struct source *s, int fd, void (*ready)(struct source *s),
+	       struct err *err);
+void loop_timer(struct loop *l, struct source *s, void (*due)(struct source *s), uint64_t at);
+/* It is due at this time, if not before. */
+void source_by(struct source *s, uint64_t at);
 /* Call it before the descriptor is closed. */
 void loop_remove(struct loop *l, struct source *s);
-/* Ignores the source's descriptor until it is unmuted; its timer still runs. */
-void loop_mute(struct loop *l, struct source *s, bool mute);
-/* Calls ready() if the descriptor is readable, if it is writable; loop_add() has set: readable. */
+/* Calls ready() if the descriptor is readable, if it is writable; loop_add() has set: readable. The
+ * timer runs in any case. */
 void loop_heed(struct loop *l, struct source *s, bool readable, bool writable);
 /* Returns once `ended` is set. */
 void loop_run(struct loop *l);

@@ -9,6 +9,7 @@
 
 #include "ctl.h"
 #include "loop.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "watch.h"
@@ -20,8 +21,11 @@ struct jobs {
 struct mirror {
 	char *path;
 	struct loop *loop;
-	bool left;	       /* guarded by the turn; nobody is left to take verdicts */
-	int event, stop, says; /* eventfds */
+	void (*news)(void *ctx);
+	void *ctx;
+	bool left; /* guarded by the turn; nobody is left to take verdicts */
+	struct source event;
+	int stop, says; /* eventfds */
 	pthread_t follower, looker, writers[WRITERS_MAX];
 	bool following, looking;
 	unsigned int writing; /* of the writers */
@@ -99,7 +103,7 @@ static void on_settled(void *ctx)
 	t->changed |= t->lost_at != 0;
 	t->lost_at = 0;
 	pthread_mutex_unlock(&t->lock);
-	event_ring(t->event);
+	event_ring(t->event.fd);
 }
 
 static void on_lost(void *ctx, const char *why)
@@ -114,7 +118,7 @@ static void on_lost(void *ctx, const char *why)
 		t->lost_at = now_ms();
 	STR_COPY(t->why, why);
 	pthread_mutex_unlock(&t->lock);
-	event_ring(t->event);
+	event_ring(t->event.fd);
 }
 
 static void on_saying(void *ctx, char *buf, size_t size)
@@ -237,17 +241,38 @@ static void *write_jobs(void *ctx)
 
 /* ---- in a turn of the loop */
 
+static void on_event(struct source *s)
+{
+	struct mirror *t = container_of(s, struct mirror, event);
+	bool changed;
+	uint64_t n;
+
+	if (read(s->fd, &n, sizeof(n)) < 0)
+		return;
+	pthread_mutex_lock(&t->lock);
+	/* In the middle of an inventory some devices seem to be gone. */
+	changed = t->changed && !t->reading;
+	t->changed &= t->reading;
+	if (changed && t->lost_at)
+		say("%s", t->why);
+	pthread_mutex_unlock(&t->lock);
+	if (changed)
+		t->news(t->ctx);
+}
+
 int mirror_new(const char *path, struct loop *loop, const struct mirror_table *ops,
-	       struct mirror **ret, struct err *err)
+	       void (*news)(void *ctx), void *ctx, struct mirror **ret, struct err *err)
 {
 	struct mirror *t = calloc(1, sizeof(*t) + ops->size);
 	int r;
 
 	if (!t || !(t->path = strdup(path))) {
 		free(t);
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	}
 	t->ops = ops;
+	t->news = news;
+	t->ctx = ctx;
 	t->unlooked.last = &t->unlooked.first;
 	t->urgent.last = &t->urgent.first;
 	t->todo.last = &t->todo.first;
@@ -255,11 +280,12 @@ int mirror_new(const char *path, struct loop *loop, const struct mirror_table *o
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->work, NULL);
 	pthread_cond_init(&t->look, NULL);
-	t->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	t->stop = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	t->says = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = t->event < 0 || t->stop < 0 || t->says < 0 ? -errno
-						       : thread_start(&t->follower, follow, t);
+	r = loop_watch(loop, &t->event, eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), on_event, NULL);
+	r = r ?: t->event.fd < 0 || t->stop < 0 || t->says < 0
+		    ? -errno
+		    : thread_start(&t->follower, follow, t);
 	t->following = !r;
 	r = r ?: thread_start(&t->looker, look_often, t);
 	t->looking = !r;
@@ -316,6 +342,7 @@ void mirror_free(struct mirror *t)
 	t->left = !end_threads(t);
 	if (t->left)
 		return;
+	loop_remove(t->loop, &t->event);
 	drop_jobs(&t->unlooked);
 	drop_jobs(&t->urgent);
 	drop_jobs(&t->todo);
@@ -323,31 +350,11 @@ void mirror_free(struct mirror *t)
 	pthread_cond_destroy(&t->work);
 	pthread_cond_destroy(&t->look);
 	pthread_mutex_destroy(&t->lock);
-	close(t->event);
-	close(t->stop);
-	close(t->says);
+	closep(&t->event.fd);
+	closep(&t->stop);
+	closep(&t->says);
 	free(t->path);
 	free(t);
-}
-
-int mirror_fd(const struct mirror *t)
-{
-	return t->event;
-}
-
-bool mirror_dispatch(struct mirror *t)
-{
-	bool changed;
-	uint64_t n;
-
-	if (read(t->event, &n, sizeof(n)) < 0)
-		return false;
-	pthread_mutex_lock(&t->lock);
-	/* In the middle of an inventory some devices seem to be gone. */
-	changed = t->changed && !t->reading;
-	t->changed &= t->reading;
-	pthread_mutex_unlock(&t->lock);
-	return changed;
 }
 
 void mirror_say(struct mirror *t, const char *sentence)

@@ -23,7 +23,7 @@ struct mirror_table {
 	unsigned int writers; /* jobs that may run at a time, WRITERS_MAX at most; 0: one */
 	/* An inventory begins: devices not taken until settle() are gone. */
 	void (*begin)(void *table);
-	/* A device is there, described by pairs (line.h), which are overwritten. Not 0: it cannot
+	/* A device is there, described by pairs (pair.h), which are overwritten. Not 0: it cannot
 	 * be kept and is dropped. */
 	int (*take)(void *table, const char *id, char *pairs);
 	void (*drop)(void *table, const char *id);
@@ -50,15 +50,12 @@ struct job {
 	struct job *next;
 };
 
-/* Returns 0, -ENOMEM, or -errno if no thread can be started. */
+/* news() is called in a turn of the loop when the table changed; that the tree is lost is logged.
+ * Returns 0, -ENOMEM, or -errno if no thread can be started. */
 int mirror_new(const char *path, struct loop *loop, const struct mirror_table *ops,
-	       struct mirror **ret, struct err *err);
+	       void (*news)(void *ctx), void *ctx, struct mirror **ret, struct err *err);
 /* Leaves the turn while its threads end. */
 void mirror_free(struct mirror *t);
-/* Readable if there is news of the table. */
-int mirror_fd(const struct mirror *t);
-/* Returns true if the table changed. */
-bool mirror_dispatch(struct mirror *t);
 
 /* What stands about this client in `health`; "" for nothing. */
 void mirror_say(struct mirror *t, const char *sentence);

@@ -53,6 +53,12 @@ int client_options(int argc, char **argv, const char *about, const struct option
 	return -EINVAL;
 }
 
+void client_trim(struct source *s)
+{
+	(void)s;
+	malloc_trim(0);
+}
+
 void client_confine(void)
 {
 	struct err err = { 0 };

@@ -3,6 +3,8 @@
 #ifndef CLIENT_START_H
 #define CLIENT_START_H
 
+struct source;
+
 enum { OPTIONS_MAX = 16 };
 
 struct option_row {
@@ -19,5 +21,7 @@ int client_options(int argc, char **argv, const char *about, const struct option
  * of this process is confined. Where it is started as root CAP_DAC_OVERRIDE is for it what the
  * group pcidevfs is for others; allocated_to of a device that a user owns is that user's file. */
 void client_confine(void);
+/* A timer's due(): memory that a peak of use has left free goes back to the kernel. */
+void client_trim(struct source *s);
 
 #endif

@@ -110,7 +110,7 @@ static int read_inventory(struct follower *f, struct err *err)
 	int r;
 
 	if (!l)
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	fd = l->fd = open_file(f, "inventory", O_RDONLY, err);
 	if (fd < 0)
 		return fd;

@@ -3,9 +3,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "k8s-sync/agree/agree.h"
 #include "k8s-sync/agree/words.h"
 #include "k8s-sync/api/http.h"
-#include "k8s-sync/api/path.h"
+#include "k8s-sync/api/intake.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "sync.h"
@@ -53,18 +54,9 @@ static void set_text(json_object *o, const char *path, const char *text)
  * about the device's object, which owns it. */
 static json_object *owner_of(const struct world *w, enum kind_id kind, json_object *about)
 {
-	json_object *owners = js_get(about, "metadata.ownerReferences");
-
-	if (kind != PCI_CLAIM || object_is_named(w, js_text(about, "metadata.name")) ||
-	    !json_object_is_type(owners, json_type_array))
+	if (kind != PCI_CLAIM || object_is_named(w, js_text(about, "metadata.name")))
 		return NULL;
-	for (size_t i = 0; i < json_object_array_length(owners); i++) {
-		json_object *o = json_object_array_get_idx(owners, i);
-
-		if (!strcmp(js_text(o, "kind"), kinds[PCI_DEVICE].kind))
-			return o;
-	}
-	return NULL;
+	return claim_owner(about, PCI_DEVICE);
 }
 
 static json_object *event_new(const struct world *w, enum kind_id kind, json_object *about,
@@ -231,7 +223,7 @@ void events_add(struct events *e, enum kind_id kind, json_object *about, const c
 	}
 	v->count++;
 	v->at = now_ms();
-	e->turn.at = e->free_at < e->turn.at ? e->free_at : e->turn.at;
+	source_by(&e->turn, e->free_at);
 }
 
 int events_new(struct sync *s, struct events **ret)
@@ -241,9 +233,9 @@ int events_new(struct sync *s, struct events **ret)
 	if (!e)
 		return -ENOMEM;
 	e->s = s;
-	e->turn = (struct source){ .fd = -1, .due = on_turn, .at = UINT64_MAX };
+	loop_timer(&s->loop, &e->turn, on_turn, UINT64_MAX);
 	*ret = e;
-	return loop_add(&s->loop, &e->turn, NULL);
+	return 0;
 }
 
 void events_free(struct events *e)

@@ -5,7 +5,6 @@
 #include "client/mirror.h"
 #include "k8s-sync/api/http.h"
 #include "k8s-sync/api/intake.h"
-#include "k8s-sync/api/path.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "sync.h"
@@ -45,7 +44,6 @@ struct follow {
 
 static void list_page(struct follow *f, const char *from);
 static void watch(struct follow *f);
-static void begin(struct follow *f);
 
 static void later(struct follow *f)
 {
@@ -56,11 +54,6 @@ static void on_again(struct source *s)
 {
 	struct follow *f = container_of(s, struct follow, again);
 
-	begin(f);
-}
-
-static void begin(struct follow *f)
-{
 	if (f->version[0] || !f->paged)
 		watch(f);
 	else
@@ -216,17 +209,8 @@ static void keep_items(struct follow *f, json_object *doc)
 {
 	json_object *items = js_get(doc, "items");
 
-	if (!json_object_is_type(items, json_type_array))
-		return;
-	for (size_t i = 0; i < json_object_array_length(items); i++)
+	for (size_t i = 0; i < js_length(items); i++)
 		keep(f, json_object_array_get_idx(items, i));
-}
-
-/* The list is whole. */
-static void take_listing(struct follow *f, const char *version)
-{
-	know(f, &f->listing);
-	STR_COPY(f->version, version);
 }
 
 static void open_listing(struct follow *f)
@@ -244,45 +228,33 @@ static void on_page(struct call *c, const struct reply *r)
 {
 	struct follow *f = c->ctx;
 	const char *from = js_text(r->doc, "metadata.continue");
+	struct reply why = *r;
 
 	call_free(c);
 	f->call = NULL;
-	if (!r->err.code && (!js_get(r->doc, "items") || !has_version(r->doc) ||
-			     f->pages > PAGES_MAX)) {
-		struct reply odd = *r;
-
-		fail(&odd.err, EPROTO,
-		     f->pages > PAGES_MAX ? "the API server's list has no end"
-					  : "the API server answered with what is not a list");
-		store_close(&f->listing);
-		trouble(f, &odd);
-		return;
-	}
-	if (r->err.code) {
+	if (!why.err.code && (!js_get(r->doc, "items") || !has_version(r->doc)))
+		fail(&why.err, EPROTO, "the API server answered with what is not a list");
+	if (!why.err.code && f->pages > PAGES_MAX)
+		fail(&why.err, EPROTO, "the API server's list has no end");
+	if (!why.err.code)
+		keep_items(f, r->doc);
+	if (!why.err.code && f->listing.full)
+		fill(f, &why.err);
+	if (!why.err.code && *from) {
+		list_page(f, from);
+	} else if (!why.err.code) {
+		know(f, &f->listing);
+		STR_COPY(f->version, js_text(r->doc, "metadata.resourceVersion"));
+		watch(f);
+	} else {
 		store_close(&f->listing);
 		if (r->err.code == E2BIG && f->page > 1) {
 			f->page /= 2;
 			f->again.at = 0;
 		} else {
-			trouble(f, r);
+			trouble(f, &why);
 		}
-		return;
 	}
-	keep_items(f, r->doc);
-	if (f->listing.full) {
-		struct reply full = *r;
-
-		store_close(&f->listing);
-		fill(f, &full.err);
-		trouble(f, &full);
-		return;
-	}
-	if (*from) {
-		list_page(f, from);
-		return;
-	}
-	take_listing(f, js_text(r->doc, "metadata.resourceVersion"));
-	watch(f);
 }
 
 static void list_page(struct follow *f, const char *from)
@@ -320,6 +292,7 @@ static void on_begun(struct call *c)
 static void on_event(void *call, json_object *doc)
 {
 	struct follow *f = ((struct call *)call)->ctx;
+	bool over = false;
 	const char *ends;
 	json_object *o;
 
@@ -331,11 +304,9 @@ static void on_event(void *call, json_object *doc)
 			sync_store(f->s, f->kind, o);
 		else
 			sync_forget(f->s, f->kind, o);
-		if (f->listing.full || f->s->stores[f->kind].full) {
+		over = f->listing.full || f->s->stores[f->kind].full;
+		if (over)
 			fill(f, &f->err);
-			f->gone = ((struct call *)call)->over = true;
-			return;
-		}
 		break;
 	case WATCHED_DELETED:
 		if (f->listing.objects)
@@ -344,25 +315,21 @@ static void on_event(void *call, json_object *doc)
 			sync_forget(f->s, f->kind, o);
 		break;
 	case WATCHED_BOOKMARK:
-		if (!has_version(o))
-			break;
 		ends = js_meta(o, "annotations", "k8s.io/initial-events-end");
-		if (f->listing.objects && ends && !strcmp(ends, "true"))
-			take_listing(f, js_text(o, "metadata.resourceVersion"));
+		if (f->listing.objects && has_version(o) && ends && !strcmp(ends, "true"))
+			know(f, &f->listing);
 		break;
 	case WATCHED_GONE:
 	case WATCHED_ERROR:
+		over = true;
+	}
+	if (!over && !f->listing.objects && !has_version(o))
+		over = fail(&f->err, EPROTO,
+			    "the API server tells a change without its resourceVersion");
+	if (over)
 		f->gone = ((struct call *)call)->over = true;
-		return;
-	}
-	if (f->listing.objects)
-		return;
-	if (has_version(o)) {
+	else if (!f->listing.objects)
 		STR_COPY(f->version, js_text(o, "metadata.resourceVersion"));
-		return;
-	}
-	fail(&f->err, EPROTO, "the API server tells a change without its resourceVersion");
-	f->gone = ((struct call *)call)->over = true;
 }
 
 /* Does the server not know a watch that begins with a list? Before 1.32, and in 1.33, it answers
@@ -413,7 +380,7 @@ static void on_watched(struct call *c, const struct reply *r)
 		sync_say(f->s, SAY_KIND + f->kind, "");
 		if (f->s->stores[f->kind].left_out)
 			f->version[0] = '\0';
-		begin(f);
+		f->again.at = 0;
 	}
 }
 
@@ -449,15 +416,14 @@ int follow_new(struct sync *s, enum kind_id kind, struct follow **ret)
 	f->s = s;
 	f->kind = kind;
 	f->page = PAGE;
-	f->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
-	loop_add(&s->loop, &f->again, NULL);
+	loop_timer(&s->loop, &f->again, on_again, UINT64_MAX);
 	*ret = f;
 	return 0;
 }
 
 void follow_start(struct follow *f)
 {
-	begin(f);
+	f->again.at = 0;
 }
 
 void follow_review(struct follow *f)

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* pcidevfs-sync: the tree and the cluster's objects agree. */
 #include <errno.h>
-#include <malloc.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
+#include <time.h>
 
 #include "k8s-sync/agree/inventory.h"
 #include "k8s-sync/api/access.h"
@@ -18,14 +18,14 @@
 #include "pcidevfs/util.h"
 #include "sync.h"
 
-struct main {
-	struct sync s;
-	struct source tree;
-	bool told_ready;
-	int status;
+enum {
+	GAP_MS = 10,
+	TRIM_MS = 3000,
+	NODE_MS = 60000,
+	NODE_MAX_MS = 600000,
+	CERTIFICATE_MS = 20000, /* another one may be there */
+	WARN_S = 30 * 86400,
 };
-
-enum { GAP_MS = 10, TRIM_MS = 3000, NODE_MS = 60000, NODE_MAX_MS = 600000 };
 
 static const char *node_name(void)
 {
@@ -88,7 +88,7 @@ static const struct mirror_table table = {
 
 void sync_touch_at(struct sync *s, uint64_t at)
 {
-	s->work.at = at < s->work.at ? at : s->work.at;
+	source_by(&s->work, at);
 }
 
 void sync_touch(struct sync *s)
@@ -115,9 +115,9 @@ void sync_say(struct sync *s, enum say_slot slot, const char *sentence)
 	mirror_say(s->tree, first);
 }
 
-static void print_all(struct main *m)
+static void print_all(struct sync *s)
 {
-	json_object *all = decide_print(&m->s.world);
+	json_object *all = decide_print(&s->world);
 	struct out text = { 0 };
 
 	for (size_t i = 0; i < json_object_array_length(all); i++) {
@@ -179,14 +179,7 @@ static void on_work(struct source *source)
 	writes_do(s->writes, list);
 	actions_free(list);
 	label_ensure(s, gpus);
-	s->trim.at = s->decided + TRIM_MS;
-}
-
-/* After the first lists and writes much is free. */
-static void on_trim(struct source *s)
-{
-	(void)s;
-	malloc_trim(0);
+	s->trim.at = s->decided + TRIM_MS; /* after the first lists and writes much is free */
 }
 
 static void start_following(struct sync *s)
@@ -198,33 +191,24 @@ static void start_following(struct sync *s)
 		follow_start(s->follows[k]);
 }
 
-static void on_tree(struct source *source)
+static void on_news(void *ctx)
 {
-	struct main *m = container_of(source, struct main, tree);
-	const char *why;
-	bool lost;
+	struct sync *s = ctx;
 
-	if (!mirror_dispatch(m->s.tree))
-		return;
-	mirror_lock(m->s.tree);
-	lost = mirror_lost(m->s.tree, &why);
-	if (lost)
-		say("%s", why);
-	mirror_unlock(m->s.tree);
-	if (m->s.o->print) {
-		if (open_world(&m->s)) {
-			print_all(m);
-			mirror_unlock(m->s.tree);
+	if (s->o->print) {
+		s->status = !open_world(s);
+		if (!s->status) {
+			print_all(s);
+			mirror_unlock(s->tree);
 		}
-		m->status = lost;
-		m->s.loop.ended = true;
+		s->loop.ended = true;
 		return;
 	}
-	if (!m->told_ready)
+	if (!s->told_ready)
 		notify_manager("READY=1");
-	m->told_ready = true;
-	start_following(&m->s);
-	sync_touch(&m->s);
+	s->told_ready = true;
+	start_following(s);
+	sync_touch(s);
 }
 
 /* ---- the core Node, the owner of our objects */
@@ -274,6 +258,26 @@ static void ask_node(struct source *source)
 	api_send(s->api, c);
 }
 
+/* ---- the end of our client certificate, of which nobody hears until it is too late */
+
+static void on_certificate(struct source *source)
+{
+	struct sync *s = container_of(source, struct sync, certificate);
+	uint64_t now = now_real_ns() / 1000000000, ends = expiry_of(api_certificate(s->api));
+	char text[ERR_TEXT] = "", day[16];
+	time_t t = (time_t)ends;
+	struct tm tm;
+
+	if (ends && ends < now + WARN_S && gmtime_r(&t, &tm)) {
+		strftime(day, sizeof(day), "%Y-%m-%d", &tm);
+		snprintf(text, sizeof(text),
+			 "the client certificate of pcidevfs-sync %s on %s; make another one with sync-credential",
+			 ends > now ? "ends" : "ended", day);
+	}
+	sync_say(s, SAY_CERTIFICATE, text);
+	source->at = now_ms() + CERTIFICATE_MS;
+}
+
 /* ---- start and end */
 
 /* The kernel lets several write to one file of FUSE at a time since 6.2 (DESIGN 4). */
@@ -308,14 +312,14 @@ static int start_cluster(struct sync *s, struct access *access, struct err *err)
 	for (enum kind_id k = 0; k < KINDS && !r; k++)
 		r = follow_new(s, k, &s->follows[k]);
 	if (r)
-		return fail(err, ENOMEM, "no memory");
-	s->core = (struct source){ .fd = -1, .due = ask_node, .at = 0 };
-	return loop_add(&s->loop, &s->core, err) ?: certificate_watch(s, err);
+		return fail_nomem(err);
+	loop_timer(&s->loop, &s->core, ask_node, 0);
+	loop_timer(&s->loop, &s->certificate, on_certificate, 0);
+	return 0;
 }
 
-static int start(struct main *m, const struct options *o, struct access *access, struct err *err)
+static int start(struct sync *s, const struct options *o, struct access *access, struct err *err)
 {
-	struct sync *s = &m->s;
 	int r = o->print ? 0 : access_load(o->kubeconfig, access, err);
 
 	if (r)
@@ -326,15 +330,12 @@ static int start(struct main *m, const struct options *o, struct access *access,
 	s->world.node = o->node;
 	s->world.node_uid = "";
 	s->world.one_line = is_one_writer();
-	s->work = (struct source){ .fd = -1, .due = on_work, .at = UINT64_MAX };
-	s->trim = (struct source){ .fd = -1, .due = on_trim, .at = UINT64_MAX };
 	r = loop_open(&s->loop, err) ?: loop_signals(&s->loop, err);
-	r = r ?: loop_add(&s->loop, &s->work, err) ?: loop_add(&s->loop, &s->trim, err);
-	r = r ?: mirror_new(o->tree, &s->loop, &table, &s->tree, err);
 	if (r)
 		return r;
-	m->tree = (struct source){ .fd = mirror_fd(s->tree), .ready = on_tree, .at = UINT64_MAX };
-	r = loop_add(&s->loop, &m->tree, err);
+	loop_timer(&s->loop, &s->work, on_work, UINT64_MAX);
+	loop_timer(&s->loop, &s->trim, client_trim, UINT64_MAX);
+	r = mirror_new(o->tree, &s->loop, &table, on_news, s, &s->tree, err);
 	return r || o->print ? r : start_cluster(s, access, err);
 }
 
@@ -353,7 +354,7 @@ static void stop(struct sync *s)
 		store_close(&s->stores[k]);
 		json_object_put(s->world.left[k]);
 	}
-	for (struct verdict *v = s->verdicts, *next; v; v = next) {
+	for (struct verdict *v = s->world.verdicts, *next; v; v = next) {
 		next = v->next;
 		free(v);
 	}
@@ -365,7 +366,7 @@ const char say_as[] = "pcidevfs-sync";
 int main(int argc, char **argv)
 {
 	/* Static, because a thread that hangs at the tree uses them to the end. */
-	static struct main m;
+	static struct sync s;
 	static struct options o;
 	struct access access = { 0 };
 	struct err err = { 0 };
@@ -373,13 +374,13 @@ int main(int argc, char **argv)
 
 	if (parse_options(argc, argv, &o))
 		return 2;
-	r = start(&m, &o, &access, &err);
+	r = start(&s, &o, &access, &err);
 	access_free(&access);
 	if (r) {
 		say("%s", err.text);
 		return 1;
 	}
-	loop_run(&m.s.loop);
-	stop(&m.s);
-	return m.status;
+	loop_run(&s.loop);
+	stop(&s);
+	return s.status;
 }

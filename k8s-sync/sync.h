@@ -41,11 +41,11 @@ struct sync {
 	/* inv is set while it is used, with the mirror's lock; objects are those of the stores. */
 	struct world world;
 	struct store stores[KINDS];
-	struct verdict *verdicts;
 	struct follow *follows[KINDS];
 	struct writes *writes;
 	struct events *events;
-	bool node_known, following;
+	bool node_known, following, told_ready;
+	int status; /* of the program; --print: 1 if there was nothing to print */
 	char node_uid[64];
 	struct source core; /* to ask for the core Node */
 	unsigned int core_pause;
@@ -110,9 +110,6 @@ void events_add(struct events *e, enum kind_id kind, json_object *about, const c
 void label_read(struct sync *s, json_object *node);
 /* Sets or removes the label if that is to be done. gpus: the tree has some that get an object. */
 void label_ensure(struct sync *s, bool gpus);
-
-/* ---- certificate.c: says 30 days before the end of our client certificate that it ends */
-int certificate_watch(struct sync *s, struct err *err);
 
 /* RFC 3339, of now. */
 void time_text(char ret[static 24]);

@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "k8s-sync/api/http.h"
-#include "k8s-sync/api/path.h"
+#include "k8s-sync/api/intake.h"
 #include "client/mirror.h"
+#include "k8s-sync/agree/agree.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 #include "sync.h"
@@ -30,7 +31,6 @@ struct write {
 	struct writes *all;
 	enum kind_id kind;
 	enum act act;
-	bool status;
 	char *key; /* in the table: "p", or "s" for its status, the kind, the name */
 	const char *name;
 	struct deed deeds[ACT_CTL];
@@ -47,18 +47,13 @@ struct writes {
 	bool told;	/* that there are no conditions */
 };
 
-struct write_asked { /* ctx of a job */
+struct write_asked {
+	struct job job;
 	struct writes *all;
 	struct verdict *verdict;
 	enum kind_id kind;
 	json_object *about;
 };
-
-static const char *body_text(json_object *body)
-{
-	return json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN |
-							    JSON_C_TO_STRING_NOSLASHESCAPE);
-}
 
 static struct write *find_or_make(struct writes *w, enum kind_id kind, const char *name,
 				  bool status)
@@ -79,7 +74,6 @@ static struct write *find_or_make(struct writes *w, enum kind_id kind, const cha
 	}
 	x->all = w;
 	x->kind = kind;
-	x->status = status;
 	x->name = x->key + n;
 	return x;
 }
@@ -158,7 +152,7 @@ static struct call *call_of(const struct action *a)
 	if (!c)
 		return NULL;
 	c->type = rows[a->act].type;
-	c->body = strdup(body_text(a->body));
+	c->body = strdup(js_line(a->body));
 	if (c->body)
 		return c;
 	call_free(c);
@@ -256,7 +250,7 @@ static void send_write(struct writes *w, const struct action *a)
 {
 	struct write *x = find_or_make(w, a->kind, a->name, a->act == ACT_STATUS);
 	json_object *was = object_find(&w->s->world, a->kind, a->name);
-	const char *body = body_text(a->body), *version = js_text(was, "metadata.resourceVersion");
+	const char *body = js_line(a->body), *version = js_text(was, "metadata.resourceVersion");
 	uint64_t what = fnv1a(fnv1a(FNV1A + a->act, body, strlen(body)), version, strlen(version));
 	struct deed *d;
 
@@ -292,18 +286,13 @@ static void send_write(struct writes *w, const struct action *a)
 
 static struct verdict *verdict_of(struct sync *s, const char *about)
 {
-	struct verdict *v = s->verdicts;
+	struct verdict *v = verdict_about(&s->world, about);
 
-	while (v && strcmp(v->about, about))
-		v = v->next;
-	if (v)
+	if (v || !(v = calloc(1, sizeof(*v))))
 		return v;
-	v = calloc(1, sizeof(*v));
-	if (!v)
-		return NULL;
 	STR_COPY(v->about, about);
-	v->next = s->verdicts;
-	s->world.verdicts = s->verdicts = v;
+	v->next = s->world.verdicts;
+	s->world.verdicts = v;
 	return v;
 }
 
@@ -334,7 +323,7 @@ static unsigned int may_pass(const struct err *err)
 
 static void on_verdict(struct job *job, const struct err *err)
 {
-	struct write_asked *a = job->ctx;
+	struct write_asked *a = container_of(job, struct write_asked, job);
 	struct sync *s = a->all->s;
 	struct verdict *v = a->verdict;
 	unsigned int pause = may_pass(err);
@@ -351,9 +340,8 @@ static void on_verdict(struct job *job, const struct err *err)
 	else
 		v->pause = 0;
 	json_object_put(a->about);
-	free(a);
 	free(job->lines);
-	free(job);
+	free(a);
 	sync_touch(s);
 }
 
@@ -361,12 +349,10 @@ static void ask(struct writes *w, const struct action *act)
 {
 	struct verdict *v = verdict_of(w->s, act->about);
 	struct write_asked *a = calloc(1, sizeof(*a));
-	struct job *job = calloc(1, sizeof(*job));
 	char *lines = act->lines ? strdup(act->lines) : NULL;
 
-	if (!v || !a || !job || !lines) {
+	if (!v || !a || !lines) {
 		free(a);
-		free(job);
 		free(lines);
 		return;
 	}
@@ -376,28 +362,25 @@ static void ask(struct writes *w, const struct action *act)
 	v->was = act->was;
 	v->again = v->lands = 0;
 	v->err = (struct err){ 0 };
-	*a = (struct write_asked){ w, v, act->kind, json_object_get(act->body) };
-	job->lines = lines;
-	job->done = on_verdict;
-	job->ctx = a;
-	mirror_commit(w->s->tree, job);
+	*a = (struct write_asked){ { .lines = lines, .done = on_verdict }, w, v, act->kind,
+				   json_object_get(act->body) };
+	mirror_commit(w->s->tree, &a->job);
 }
 
 static void forget(struct sync *s, const char *about)
 {
-	for (struct verdict **at = &s->verdicts, *v; (v = *at); at = &v->next) {
+	for (struct verdict **at = &s->world.verdicts, *v; (v = *at); at = &v->next) {
 		if (strcmp(v->about, about))
 			continue;
 		*at = v->next;
 		free(v);
 		break;
 	}
-	s->world.verdicts = s->verdicts;
 }
 
 void writes_remind(struct writes *w)
 {
-	for (struct verdict *v = w->s->verdicts; v; v = v->next) {
+	for (struct verdict *v = w->s->world.verdicts; v; v = v->next) {
 		if (v->lands > now_ms())
 			sync_touch_at(w->s, v->lands);
 		else

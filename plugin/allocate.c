@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "allocate.h"
-
 #include <errno.h>
 #include <string.h>
 #include "pcidevfs/err.h"
@@ -11,27 +9,27 @@
 #include "plugin/kubelet/cdi.h"
 #include "plugin/kubelet/listing.h"
 #include "plugin.h"
-#include "pods.h"
 #include "plugin/rpc/rpc.h"
 #include "client/mirror.h"
 
 enum { PATIENCE_MS = 2000, NEWS_MS = 500, RETRY_MS = 20 };
 
+/* An Allocate. A PreStartContainer needs what comes before `job`, and the resource. */
 struct allocation {
-	struct job job;
 	struct plugin *p;
 	struct rpc_call *call; /* NULL: answered already, because the tree took too long */
-	struct source patience;
 	struct kubelet_request request;
-	uint64_t running; /* given_at of its devices until it is answered; unique */
-	/* Why it waits: for news of a device whose old name was not seen, or (ENOTCONN) the tree */
-	struct err refused;
 	struct source news;
 	struct allocation *next; /* in plugin.waiting */
 	uint64_t until;		 /* ms: waits for news until then; 0: not refused yet */
-	bool busy;		 /* an operation ran on one of its devices at the last look */
-	bool marked;		 /* its devices have given_at = `running` */
-	char resource[];	 /* a copy: its server may be gone when the tree answers */
+	struct job job;
+	struct source patience;
+	uint64_t running; /* given_at of its devices until it is answered; unique */
+	/* Why it waits: for news of a device whose old name was not seen, or (ENOTCONN) the tree */
+	struct err refused;
+	bool busy;	 /* an operation ran on one of its devices at the last look */
+	bool marked;	 /* its devices have given_at = `running` */
+	char resource[]; /* a copy: its server may be gone when the tree answers */
 };
 
 static void refuse(const char *resource, struct rpc_call *call, const struct err *err)
@@ -52,6 +50,22 @@ static void on_patience(struct source *s)
 	     plugin_deadline(a->p, PATIENCE_MS) / 1e3);
 	refuse(a->resource, a->call, a->refused.code ? &a->refused : &err);
 	a->call = NULL;
+}
+
+static struct allocation *allocation_new(struct plugin *p, const char *resource,
+					 struct rpc_call *call)
+{
+	struct allocation *a = calloc(1, sizeof(*a) + strlen(resource) + 1);
+
+	if (!a) {
+		rpc_fail(call, RPC_INTERNAL, "no memory");
+		return NULL;
+	}
+	strcpy(a->resource, resource);
+	a->p = p;
+	a->call = call;
+	a->patience.fd = -1;
+	return a;
 }
 
 static void allocation_free(struct allocation *a)
@@ -104,7 +118,7 @@ static bool answer(const struct allocation *a)
 		while ((id = request_next(&a->request, &at)))
 			dev_kept(t, devices_of_kubelet(t, a->resource, id));
 		if (out.failed)
-			fail(&err, ENOMEM, "no memory");
+			fail_nomem(&err);
 	}
 	mirror_unlock(a->p->tree);
 	if (err.code)
@@ -232,7 +246,7 @@ static int plan(struct allocation *a, struct err *err)
 	a->job.lines = set.data;
 	a->job.err = (struct err){ 0 };
 	if (!e && (set.failed || !clear(a->p, &done, 0)))
-		e = fail(err, ENOMEM, "no memory");
+		e = fail_nomem(err);
 	return e;
 }
 
@@ -272,6 +286,13 @@ static bool has_ended(struct allocation *a)
 
 	a->busy = any_dev(a, is_busy);
 	return was && !a->busy;
+}
+
+static void wait_for_news(struct allocation *a, void (*due)(struct source *news))
+{
+	loop_timer(&a->p->loop, &a->news, due, now_ms() + RETRY_MS);
+	a->next = a->p->waiting;
+	a->p->waiting = a;
 }
 
 static void stop_waiting(struct allocation *a)
@@ -318,14 +339,6 @@ static void on_news(struct source *source)
 		commit(a);
 }
 
-static void wait_for_news(struct allocation *a)
-{
-	a->news = (struct source){ .fd = -1, .due = on_news, .at = now_ms() + RETRY_MS };
-	loop_add(&a->p->loop, &a->news, NULL);
-	a->next = a->p->waiting;
-	a->p->waiting = a;
-}
-
 /* The tree may have committed this, or the lines that clear old names; both may be repeated. */
 static void on_cut(struct allocation *a)
 {
@@ -334,7 +347,7 @@ static void on_cut(struct allocation *a)
 	a->running = GIVEN_RUNNING + a->p->allocations++;
 	mark(a, before, a->running);
 	without_tree(&a->refused);
-	wait_for_news(a);
+	wait_for_news(a, on_news);
 }
 
 /* The tree may hold the name of a pod that is over while the line that says so is under way, for
@@ -354,30 +367,22 @@ static void on_recorded(struct job *job, const struct err *failed)
 	a->refused = *failed;
 	a->busy = any_dev(a, is_busy);
 	a->until = a->until ?: now_ms() + plugin_deadline(a->p, NEWS_MS);
-	wait_for_news(a);
+	wait_for_news(a, on_news);
 }
 
 void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *call,
 		    const uint8_t *msg, size_t len)
 {
-	struct allocation *a = calloc(1, sizeof(*a) + strlen(resource) + 1);
+	struct allocation *a = allocation_new(p, resource, call);
 	struct err err = { 0 };
 	int e;
 
-	if (!a) {
-		rpc_fail(call, RPC_INTERNAL, "no memory");
+	if (!a)
 		return;
-	}
-	strcpy(a->resource, resource);
-	a->p = p;
-	a->call = call;
 	a->job.done = on_recorded;
 	a->job.urgent = true;
 	a->running = GIVEN_RUNNING + p->allocations++;
-	a->patience = (struct source){ .fd = -1,
-				       .due = on_patience,
-				       .at = now_ms() + plugin_deadline(p, PATIENCE_MS) };
-	loop_add(&p->loop, &a->patience, NULL);
+	loop_timer(&p->loop, &a->patience, on_patience, now_ms() + plugin_deadline(p, PATIENCE_MS));
 	e = request_allocate(msg, len, &a->request, &err) ?: plan(a, &err);
 	if (!e) {
 		commit(a);
@@ -385,7 +390,7 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 	}
 	if (e == -ENOTCONN) {
 		a->refused = err;
-		wait_for_news(a);
+		wait_for_news(a, on_news);
 		return;
 	}
 	refuse(resource, call, &err);
@@ -394,41 +399,18 @@ void allocate_begin(struct plugin *p, const char *resource, struct rpc_call *cal
 
 /* ---- PreStartContainer */
 
-/* kubelet allows 30 s, once the sandbox is made: it may first have to list the group's pods. */
-struct start {
-	struct source retry;
-	struct start *next; /* in plugin.starts */
-	struct plugin *p;
-	struct rpc_call *call;
-	struct kubelet_request request;
-	uint64_t until;
-	char resource[];
-};
-
-static void start_free(struct start *s)
-{
-	struct start **at = &s->p->starts;
-
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
-	loop_remove(&s->p->loop, &s->retry);
-	request_free(&s->request);
-	free(s);
-}
-
-static void end_start(struct start *s, const struct err *err)
+static void end_start(struct allocation *s, const struct err *err)
 {
 	if (err->code)
 		refuse(s->resource, s->call, err);
 	else
 		/* PreStartContainerResponse has no fields. */
 		rpc_reply(s->call, (const uint8_t *)"", 0);
-	start_free(s);
+	allocation_free(s);
 }
 
 /* Returns true if it must be judged again, after kubelet's next list or the tree's next line. */
-static bool judge(const struct start *s, struct err *err)
+static bool judge(const struct allocation *s, struct err *err)
 {
 	uint64_t now = now_ms();
 	const struct devices *t = mirror_lock(s->p->tree);
@@ -443,37 +425,31 @@ static bool judge(const struct start *s, struct err *err)
 
 static void on_retry(struct source *source)
 {
-	struct start *s = container_of(source, struct start, retry);
+	struct allocation *s = container_of(source, struct allocation, news);
 	struct err err = { 0 };
 
-	if (judge(s, &err))
-		s->retry.at = now_ms() + RETRY_MS;
-	else
-		end_start(s, &err);
+	if (judge(s, &err)) {
+		source->at = now_ms() + RETRY_MS;
+		return;
+	}
+	stop_waiting(s);
+	end_start(s, &err);
 }
 
+/* kubelet allows 30 s, once the sandbox is made: it may first have to list the group's pods. */
 void allocate_prestart(struct plugin *p, const char *resource, struct rpc_call *call,
 		       const uint8_t *msg, size_t len)
 {
-	struct start *s = calloc(1, sizeof(*s) + strlen(resource) + 1);
+	struct allocation *s = allocation_new(p, resource, call);
 	struct err err = { 0 };
 
-	if (!s) {
-		rpc_fail(call, RPC_INTERNAL, "no memory");
+	if (!s)
 		return;
-	}
-	strcpy(s->resource, resource);
-	s->p = p;
-	s->call = call;
 	s->until = now_ms() + plugin_deadline(p, PATIENCE_MS);
-	s->retry = (struct source){ .fd = -1, .due = on_retry, .at = UINT64_MAX };
-	loop_add(&p->loop, &s->retry, NULL);
-	s->next = p->starts;
-	p->starts = s;
-	if (request_prestart(msg, len, &s->request, &err))
-		end_start(s, &err);
+	if (!request_prestart(msg, len, &s->request, &err) && judge(s, &err))
+		wait_for_news(s, on_retry);
 	else
-		on_retry(&s->retry);
+		end_start(s, &err);
 	/* After a reboot this is the first sign of a pod whose directory was there before. */
 	pods_ask(p->pods);
 }
@@ -483,8 +459,6 @@ void allocate_stop(struct plugin *p)
 	struct err err = { 0 };
 
 	fail(&err, ECANCELED, "pcidevfs-plugin ends");
-	while (p->starts)
-		end_start(p->starts, &err);
 	while (p->waiting) {
 		struct allocation *a = p->waiting;
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "kubelet.h"
-
 #include <errno.h>
 #include <string.h>
 #include <sys/inotify.h>
@@ -11,10 +9,8 @@
 
 #include "plugin/kubelet/answer.h"
 #include "plugin.h"
-#include "pods.h"
-#include "resources.h"
+#include "resource.h"
 #include "plugin/rpc/rpc.h"
-#include "socket.h"
 
 enum {
 	REGISTER_MS = 15000, /* kubelet dials back meanwhile, for at most 10 s */
@@ -80,7 +76,7 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 	if (old)
 		return; /* repeated over another channel */
 	if (r && status == RPC_UNAVAILABLE)
-		resource_untold(r);
+		r->telling = false;
 	else if (r)
 		resource_heard(r, status == RPC_OK ? NULL : why);
 	if (status == RPC_UNAVAILABLE) {
@@ -98,17 +94,16 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 
 static void tell_one(struct kubelet *k, struct resource *r)
 {
-	const char *name = resource_name(r);
-	struct telling *t = malloc(sizeof(*t) + strlen(name) + 1);
+	struct telling *t = malloc(sizeof(*t) + strlen(r->name) + 1);
 	struct err err = { .text = "no memory" };
 	struct out o = { 0 };
 	bool asked = false;
 
-	answer_register(name, resource_socket(r), &o);
+	answer_register(r->name, r->socket, &o);
 	if (t && !o.failed) {
 		t->k = k;
 		t->count = k->count;
-		strcpy(t->name, name);
+		strcpy(t->name, r->name);
 		asked = !rpc_ask(k->channel, "/v1beta1.Registration/Register", (uint8_t *)o.data,
 				 o.len, plugin_deadline(k->p, REGISTER_MS), on_answer, t, &err);
 	}
@@ -277,24 +272,23 @@ static void on_watch(struct source *s)
 int kubelet_new(struct plugin *p, const char *dir, struct kubelet **ret, struct err *err)
 {
 	struct kubelet *k = calloc(1, sizeof(*k));
+	int fd, r;
 
 	if (!k || !(k->dir = strdup(dir)) || asprintf(&k->path, "%s/" SOCKET, dir) < 0) {
 		kubelet_free(k);
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	}
 	k->p = p;
 	k->wd = -1;
-	k->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
-				    .ready = on_watch,
-				    .at = UINT64_MAX };
-	k->retry = (struct source){ .fd = -1, .due = on_retry, .at = UINT64_MAX };
-	k->look = (struct source){ .fd = -1, .due = on_look, .at = UINT64_MAX };
+	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	*ret = k;
-	if (k->watch.fd < 0)
+	if (fd < 0)
 		return fail(err, errno, "no inotify: %s", strerror(errno));
+	loop_timer(&p->loop, &k->retry, on_retry, UINT64_MAX);
+	loop_timer(&p->loop, &k->look, on_look, UINT64_MAX);
+	r = loop_watch(&p->loop, &k->watch, fd, on_watch, err);
 	watch_dir(k);
-	return loop_add(&p->loop, &k->watch, err)  ?:
-	       loop_add(&p->loop, &k->retry, err) ?: loop_add(&p->loop, &k->look, err);
+	return r;
 }
 
 void kubelet_stop(struct kubelet *k)

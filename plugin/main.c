@@ -2,7 +2,6 @@
 /* pcidevfs-plugin: offers the claimed devices of the tree to kubelet. */
 #include <errno.h>
 #include <fcntl.h>
-#include <malloc.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,22 +13,11 @@
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
-#include "allocate.h"
 #include "plugin/kubelet/cdi.h"
-#include "kubelet.h"
 #include "plugin.h"
-#include "pods.h"
-#include "resources.h"
 #include "plugin/rpc/rpc.h"
 #include "client/mirror.h"
 #include "client/start.h"
-
-struct main {
-	struct plugin p;
-	struct source tree;
-	struct source ready; /* the service manager's patience ends */
-	bool told_ready;
-};
 
 enum { READY_MS = 30000, FAILED_MS = 1000 };
 
@@ -57,41 +45,51 @@ static int parse_options(int argc, char **argv, struct options *ret)
 	return -EINVAL;
 }
 
-/* A service that starts after us admits pods, so the offered devices must be known first. */
-static void tell_ready(struct main *m)
+/* ---- the devices, as the mirror keeps them */
+
+static bool table_holders(const void *table, size_t i, char *path, size_t size)
 {
-	if (!m->told_ready)
+	const struct devices *t = table;
+
+	if (i >= t->n)
+		return false;
+	snprintf(path, size, "%s/%s/holders", bus_of(t->v[i])->directory,
+		 t->v[i]->id + strlen(bus_of(t->v[i])->prefix));
+	return true;
+}
+
+static const struct mirror_table table = {
+	.name = "pcidevfs-plugin",
+	.size = sizeof(struct devices),
+	.begin = devices_begin,
+	.take = devices_take,
+	.drop = devices_drop,
+	.settle = devices_settle,
+	.holders = table_holders,
+	.overtaken = devices_overtaken,
+	.clear = devices_free,
+};
+
+/* A service that starts after us admits pods, so the offered devices must be known first. */
+static void tell_ready(struct plugin *p)
+{
+	if (!p->told_ready)
 		notify_manager("READY=1");
-	m->told_ready = true;
+	p->told_ready = true;
 }
 
 static void on_ready_due(struct source *s)
 {
-	tell_ready(container_of(s, struct main, ready));
+	tell_ready(container_of(s, struct plugin, ready));
 }
 
-/* Each kubelet dials all resources at once while the connections of the last one are closed. With
- * 200 resources malloc() keeps some MiB of that. Trimming takes some ms: not while pods wait. */
-static void on_trim(struct source *s)
+static void on_news(void *ctx)
 {
-	(void)s;
-	malloc_trim(0);
-}
+	struct plugin *p = ctx;
 
-static void on_tree(struct source *s)
-{
-	struct main *m = container_of(s, struct main, tree);
-	const char *why;
-
-	if (!mirror_dispatch(m->p.tree))
-		return;
-	mirror_lock(m->p.tree);
-	if (mirror_lost(m->p.tree, &why))
-		say("%s", why);
-	mirror_unlock(m->p.tree);
-	resources_refresh(m->p.resources);
-	if (mirror_known(m->p.tree))
-		tell_ready(m);
+	resources_refresh(p->resources);
+	if (mirror_known(p->tree))
+		tell_ready(p);
 }
 
 /* Missing before kubelet's first start. Made with kubelet's modes; our sockets wait there. */
@@ -131,9 +129,8 @@ static void raise_limit(void)
 	}
 }
 
-static int start(struct main *m, const struct options *o, struct err *err)
+static int start(struct plugin *p, const struct options *o, struct err *err)
 {
-	struct plugin *p = &m->p;
 	char dir[256];
 	int r;
 
@@ -146,17 +143,12 @@ static int start(struct main *m, const struct options *o, struct err *err)
 	r = r ?: make_dirs(o->kubelet, dir, err) ?: lock_dir(o->kubelet, err);
 	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(o->dev, o->cdi, &p->cdi, err);
 	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);
-	r = r ?: pods_new(p, o->kubelet, &p->pods, err);
-	r = r ?: mirror_new(o->tree, &p->loop, &plugin_table, &p->tree, err);
+	r = r ?: pods_new(p, &p->pods, err);
 	if (r)
 		return r;
-	m->tree = (struct source){ .fd = mirror_fd(p->tree), .ready = on_tree, .at = UINT64_MAX };
-	m->ready = (struct source){ .fd = -1,
-				    .due = on_ready_due,
-				    .at = now_ms() + plugin_deadline(p, READY_MS) };
-	p->trim = (struct source){ .fd = -1, .due = on_trim, .at = UINT64_MAX };
-	r = loop_add(&p->loop, &m->ready, err) ?: loop_add(&p->loop, &p->trim, err);
-	return r ?: loop_add(&p->loop, &m->tree, err);
+	loop_timer(&p->loop, &p->ready, on_ready_due, now_ms() + plugin_deadline(p, READY_MS));
+	loop_timer(&p->loop, &p->trim, client_trim, UINT64_MAX);
+	return mirror_new(o->tree, &p->loop, &table, on_news, p, &p->tree, err);
 }
 
 static void stop(struct plugin *p)
@@ -188,21 +180,21 @@ const char say_as[] = "pcidevfs-plugin";
 int main(int argc, char **argv)
 {
 	/* Static, because a thread that hangs at the tree uses them to the end. */
-	static struct main m;
+	static struct plugin p;
 	static struct options o;
 	struct err err = { 0 };
 
-	m.p.loop.signals.fd = -1;
+	p.loop.signals.fd = -1;
 	if (parse_options(argc, argv, &o)) {
 		pause_failed(-1);
 		return 2;
 	}
-	if (start(&m, &o, &err)) {
+	if (start(&p, &o, &err)) {
 		say("%s", err.text);
-		pause_failed(m.p.loop.signals.fd);
+		pause_failed(p.loop.signals.fd);
 		return 1;
 	}
-	loop_run(&m.p.loop);
-	stop(&m.p);
+	loop_run(&p.loop);
+	stop(&p);
 	return 0;
 }

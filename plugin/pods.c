@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "pods.h"
-
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,14 +8,13 @@
 #include <sys/stat.h>
 #include "pcidevfs/err.h"
 #include "pcidevfs/say.h"
+#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 
+#include "plugin/kubelet/checkpoint.h"
 #include "plugin/kubelet/listing.h"
-#include "memory.h"
 #include "plugin.h"
-#include "resources.h"
 #include "plugin/rpc/rpc.h"
-#include "socket.h"
 #include "client/mirror.h"
 
 enum {
@@ -31,9 +29,20 @@ enum {
 	CUT_TIMES = 3, /* how often kubelet may hang up while it restarts */
 };
 
+/* What kubelet's checkpoint says. It is read on a thread of its own: the disk may hang, and neither
+ * registration nor answers may wait for it; and only if a list of pods raised a question. */
+struct memory {
+	struct plugin *p;
+	bool reading; /* meanwhile the thread owns checkpoint and err */
+	bool ended;   /* it may not use anything else: the plugin ends */
+	bool wanted, known;
+	struct err told; /* the last error that was logged */
+	struct checkpoint *checkpoint;
+	struct err err;
+};
+
 struct pods {
 	struct plugin *p;
-	char *dir; /* kubelet's directory */
 	struct memory *memory;
 	struct source watch, timer;
 	struct rpc_channel *channel; /* NULL if no call runs */
@@ -51,6 +60,86 @@ struct pods {
 	/* jobs that the tree has; no list is asked for meanwhile, it would write the same lines */
 	size_t writing;
 };
+
+/* ---- kubelet's checkpoint */
+
+static void ask(struct pods *pods);
+
+static void memory_free(struct memory *m)
+{
+	m->ended = true;
+	if (m->reading)
+		return; /* its thread does it */
+	checkpoint_free(m->checkpoint);
+	free(m);
+}
+
+/* Logs an error once as long as it lasts. */
+static void tell(struct memory *m)
+{
+	if (m->err.code && m->err.code != ENOENT && strcmp(m->err.text, m->told.text))
+		say("%s; devices that kubelet does not list stay with their pods", m->err.text);
+	m->told = m->err;
+}
+
+static void *read_it(void *ctx)
+{
+	struct memory *m = ctx;
+	struct plugin *p = m->p;
+
+	checkpoint_load(p->o->kubelet, &m->checkpoint, &m->err);
+	malloc_trim(0); /* the parser takes 40 MiB for a large node */
+	loop_enter(&p->loop);
+	m->reading = false;
+	if (m->ended) {
+		memory_free(m);
+	} else {
+		tell(m);
+		ask(p->pods);
+	}
+	loop_leave(&p->loop);
+	return NULL;
+}
+
+/* Starts to read if there was a question. Returns true if a read runs: ask() will come. */
+static bool memory_read(struct memory *m)
+{
+	int r;
+
+	if (m->reading || !m->wanted)
+		return m->reading;
+	m->wanted = false;
+	m->known = true; /* true by the time of the next list */
+	m->err = (struct err){ 0 };
+	r = thread_start(NULL, read_it, m);
+	m->reading = !r;
+	if (r) {
+		fail(&m->err, -r, "no thread for kubelet's checkpoint: %s", strerror(-r));
+		tell(m);
+	}
+	return m->reading;
+}
+
+/* Does the checkpoint say that no pod has the device? If not read yet: false, and a question. */
+static bool memory_forgets(void *memory, const char *device_id)
+{
+	struct memory *m = memory;
+
+	m->wanted |= !m->known;
+	if (!m->known || !m->checkpoint)
+		return m->known && m->err.code == ENOENT;
+	return !checkpoint_holds(m->checkpoint, device_id);
+}
+
+/* A question to kubelet has been answered or has failed. Returns true if the checkpoint must be
+ * read before the next list. */
+static bool memory_drop(struct memory *m)
+{
+	checkpoint_free(m->checkpoint);
+	m->checkpoint = NULL;
+	m->known = false;
+	return m->wanted;
+}
 
 /* ---- when kubelet is asked again */
 
@@ -91,7 +180,7 @@ static void plan_next(struct pods *pods)
 		at = now + back_off(&pods->pause, SOON_MS, EVERY_MS);
 	else if (pods->allocated || (pods->offered && now < pods->new_until))
 		at = now + EVERY_MS;
-	pods->timer.at = at < pods->timer.at ? at : pods->timer.at;
+	source_by(&pods->timer, at);
 	if (!soon)
 		pods->pause = 0;
 	end_round(pods);
@@ -194,7 +283,7 @@ static void watch_dirs(struct pods *pods)
 	for (size_t i = 0; i < ARRAY_SIZE(dirs); i++) {
 		char path[256];
 
-		snprintf(path, sizeof(path), "%s%s", pods->dir, dirs[i]);
+		snprintf(path, sizeof(path), "%s%s", pods->p->o->kubelet, dirs[i]);
 		if (inotify_add_watch(pods->watch.fd, path,
 				      IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ONLYDIR) < 0 &&
 		    errno != ENOENT && errno != ENOTDIR)
@@ -222,7 +311,7 @@ static void ask(struct pods *pods)
 	watch_dirs(pods);
 	if (pods->held)
 		mirror_look(pods->p->tree); /* closing a node makes no event */
-	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->dir);
+	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->p->o->kubelet);
 	/* kubelet lists pods before it asks for registrations, so its own socket identifies it. */
 	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {
 		pods->socket = st;
@@ -240,11 +329,6 @@ static void ask(struct pods *pods)
 	}
 }
 
-static void on_memory(void *ctx)
-{
-	ask(ctx);
-}
-
 static void on_timer(struct source *s)
 {
 	ask(container_of(s, struct pods, timer));
@@ -253,9 +337,7 @@ static void on_timer(struct source *s)
 /* Later requests share this question and do not delay it: starting containers wait for it. */
 static void ask_soon(struct pods *pods)
 {
-	uint64_t soon = now_ms() + SOON_MS;
-
-	pods->timer.at = pods->timer.at < soon ? pods->timer.at : soon;
+	source_by(&pods->timer, now_ms() + SOON_MS);
 }
 
 static void on_watch(struct source *s)
@@ -296,25 +378,23 @@ void pods_count(struct pods *pods, const struct devices *t)
 	pods->freed = t->freed;
 }
 
-int pods_new(struct plugin *p, const char *dir, struct pods **ret, struct err *err)
+int pods_new(struct plugin *p, struct pods **ret, struct err *err)
 {
 	struct pods *pods = calloc(1, sizeof(*pods));
+	int fd;
 
-	if (!pods || !(pods->dir = strdup(dir))) {
+	if (!pods || !(pods->memory = calloc(1, sizeof(*pods->memory)))) {
 		free(pods);
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	}
-	pods->p = p;
-	pods->watch = (struct source){ .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK),
-				       .ready = on_watch,
-				       .at = UINT64_MAX };
-	/* At the start: learn what pods have already. */
-	pods->timer = (struct source){ .fd = -1, .due = on_timer, .at = now_ms() + SOON_MS };
+	pods->p = pods->memory->p = p;
 	*ret = pods;
-	if (pods->watch.fd < 0)
+	fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	if (fd < 0)
 		return fail(err, errno, "no inotify: %s", strerror(errno));
-	return memory_new(p, pods->dir, on_memory, pods, &pods->memory, err) ?:
-	       loop_add(&p->loop, &pods->watch, err) ?: loop_add(&p->loop, &pods->timer, err);
+	/* At the start: learn what pods have already. */
+	loop_timer(&p->loop, &pods->timer, on_timer, now_ms() + SOON_MS);
+	return loop_watch(&p->loop, &pods->watch, fd, on_watch, err);
 }
 
 void pods_stop(struct pods *pods)
@@ -326,6 +406,7 @@ void pods_stop(struct pods *pods)
 	ch = pods->channel;
 	pods->channel = NULL;
 	rpc_channel_free(ch);
+	memory_free(pods->memory);
 	loop_remove(&pods->p->loop, &pods->watch);
 	loop_remove(&pods->p->loop, &pods->timer);
 	closep(&pods->watch.fd);
@@ -335,9 +416,7 @@ void pods_free(struct pods *pods)
 {
 	if (!pods)
 		return;
-	memory_free(pods->memory);
 	out_free(&pods->round);
 	out_free(&pods->before);
-	free(pods->dir);
 	free(pods);
 }

@@ -7,12 +7,9 @@
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
-#include "allocate.h"
 #include "plugin/kubelet/answer.h"
 #include "plugin/kubelet/devices.h"
-#include "kubelet.h"
 #include "plugin.h"
-#include "resources.h"
 #include "plugin/rpc/rpc.h"
 #include "client/mirror.h"
 
@@ -145,11 +142,6 @@ void resource_heard(struct resource *r, const char *why)
 	if (resource_is_news(r, why))
 		say("kubelet does not accept %s: %s; asked again in %u ms, then less and less often",
 		    r->name, why, r->pause);
-}
-
-void resource_untold(struct resource *r)
-{
-	r->telling = false;
 }
 
 static void preferred_handle(struct rpc_call *call, const uint8_t *msg, size_t len)

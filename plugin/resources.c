@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "resources.h"
-
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -13,12 +11,9 @@
 #include "plugin/kubelet/answer.h"
 #include "plugin/kubelet/cdi.h"
 #include "plugin/kubelet/devices.h"
-#include "kubelet.h"
 #include "plugin.h"
-#include "pods.h"
 #include "resource.h"
 #include "plugin/rpc/rpc.h"
-#include "socket.h"
 #include "client/mirror.h"
 
 enum {
@@ -50,7 +45,7 @@ struct resources {
 
 static void on_room(struct source *s)
 {
-	loop_mute(&container_of(s, struct resource, listen)->p->loop, s, false);
+	loop_heed(&container_of(s, struct resource, listen)->p->loop, s, true, false);
 }
 
 /* A waiting connection keeps the socket readable, so it is muted for a while. */
@@ -62,7 +57,7 @@ static void no_room(struct resource *r, int e)
 		say("kubelet's connection to %s is not accepted: %s; tried again every %d ms",
 		    r->name, strerror(e), FULL_MS);
 	r->all->full_until = now + FULL_TOLD_MS;
-	loop_mute(&r->p->loop, &r->listen, true);
+	loop_heed(&r->p->loop, &r->listen, false, false);
 	r->listen.at = now + FULL_MS;
 }
 
@@ -107,10 +102,9 @@ static int rebind(struct resource *r, struct err *err)
 		return fd;
 	unbind(r);
 	STR_COPY(r->socket, name);
-	r->listen = (struct source){
-		.fd = fd, .ready = on_connection, .due = on_room, .at = UINT64_MAX
-	};
-	return loop_add(&rs->p->loop, &r->listen, err);
+	fd = loop_watch(&rs->p->loop, &r->listen, fd, on_connection, err);
+	r->listen.due = on_room;
+	return fd;
 }
 
 /* If kubelet's directory is missing, the socket is bound when it appears. */
@@ -196,17 +190,15 @@ static struct resource *resource_new(struct resources *rs, const char *name, str
 
 	if (!r || !(r->name = strdup(name))) {
 		free(r);
-		fail(err, ENOMEM, "no memory");
+		fail_nomem(err);
 		return NULL;
 	}
 	r->p = rs->p;
 	r->all = rs;
 	r->listen.fd = -1;
-	r->again = (struct source){ .fd = -1, .due = on_again, .at = UINT64_MAX };
-	r->end = (struct source){ .fd = -1, .due = on_end, .at = UINT64_MAX };
+	loop_timer(&rs->p->loop, &r->again, on_again, UINT64_MAX);
+	loop_timer(&rs->p->loop, &r->end, on_end, UINT64_MAX);
 	r->wanted = true;
-	loop_add(&rs->p->loop, &r->again, NULL);
-	loop_add(&rs->p->loop, &r->end, NULL);
 	if (resource_serve(r, err)) {
 		resource_free(r);
 		return NULL;
@@ -227,16 +219,6 @@ struct resource *resources_find(struct resources *rs, const char *name)
 	return r;
 }
 
-const char *resource_name(const struct resource *r)
-{
-	return r->name;
-}
-
-const char *resource_socket(const struct resource *r)
-{
-	return r->socket;
-}
-
 /* ---- all of them */
 
 static void push(struct resource *r, struct out *list)
@@ -252,11 +234,6 @@ static void push(struct resource *r, struct out *list)
 	r->list = *list;
 	for (size_t i = 0; i < r->n_streams; i++)
 		rpc_send(r->streams[i], (uint8_t *)out_text(&r->list), r->list.len);
-}
-
-static void well_by(struct resources *rs, uint64_t at)
-{
-	rs->well.at = at < rs->well.at ? at : rs->well.at;
 }
 
 /* Logs only reasons that the tree does not show, and none that passes by itself, as a restore. One
@@ -299,7 +276,7 @@ static void serve(struct resources *rs, struct dev *const *v, size_t n)
 		r = resource_new(rs, dev_resource(v[0]), &err);
 	if (!r && announced) {
 		say("%s cannot be offered: %s", dev_resource(v[0]), err.text);
-		well_by(rs, now_ms() + REFUSED_MAX_MS);
+		source_by(&rs->well, now_ms() + REFUSED_MAX_MS);
 	}
 	if (!r)
 		return;
@@ -318,7 +295,7 @@ static bool is_blind(struct resources *rs, uint64_t now)
 	uint64_t until = lost + plugin_deadline(rs->p, TREE_GRACE_MS);
 
 	if (lost && now < until)
-		well_by(rs, until);
+		source_by(&rs->well, until);
 	return lost && now >= until;
 }
 
@@ -329,7 +306,7 @@ static void serve_all(struct resources *rs, const struct devices *t, uint64_t no
 	_free_ struct dev **v = devices_offered(t, &n);
 
 	if (!v) {
-		well_by(rs, now + REFUSED_MAX_MS); /* no memory: the offer stays as it is */
+		source_by(&rs->well, now + REFUSED_MAX_MS); /* no memory: the offer stays as it is */
 		return;
 	}
 	for (struct resource *r = rs->first; r; r = r->next) {
@@ -465,15 +442,15 @@ int resources_new(struct plugin *p, const char *dir, struct resources **ret, str
 
 	if (!rs || !(rs->dir = strdup(dir))) {
 		free(rs);
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	}
 	rs->p = p;
 	rs->born = now_us();
 	remove_left(dir);
-	rs->well = (struct source){ .fd = -1, .due = on_well, .at = UINT64_MAX };
-	rs->alone = (struct source){ .fd = -1, .due = on_alone, .at = UINT64_MAX };
+	loop_timer(&p->loop, &rs->well, on_well, UINT64_MAX);
+	loop_timer(&p->loop, &rs->alone, on_alone, UINT64_MAX);
 	*ret = rs;
-	return loop_add(&p->loop, &rs->well, err) ?: loop_add(&p->loop, &rs->alone, err);
+	return 0;
 }
 
 void resources_free(struct resources *rs)

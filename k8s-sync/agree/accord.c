@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "accord.h"
-
 #include <stdio.h>
 #include <string.h>
 
+#include "agree.h"
 #include "pcidevfs/util.h"
 
 /* What was last agreed, or "none". A step under way is over once its side has the new value. */

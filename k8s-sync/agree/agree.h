@@ -3,10 +3,37 @@
 #ifndef SYNC_AGREE_H
 #define SYNC_AGREE_H
 
-#include "accord.h"
 #include "decide.h"
 
 struct out;
+
+/*
+ * ---- accord.c: three-way agreement of one value: what the tree says, what the cluster says, and
+ * the note, an annotation, of what was last agreed (DESIGN.md 9).
+ *
+ * A note is "VALUE", or names a step under way, written before the step is taken, so that whoever
+ * is killed in between is understood: "OLD>NEW" towards the tree, "OLD<NEW" towards the cluster.
+ */
+enum { ACCORD_VALUE = 254 };
+
+enum accord_do {
+	ACCORD_REST,	   /* nothing is to be done */
+	ACCORD_NOTE,	   /* write the note first */
+	ACCORD_TO_TREE,	   /* the tree gets the cluster's value */
+	ACCORD_TO_CLUSTER, /* the cluster gets the tree's */
+};
+
+struct accord {
+	enum accord_do what;
+	/* For ACCORD_NOTE; "" removes the note: nothing is agreed, and neither side has a value. */
+	char note[2 * ACCORD_VALUE + 2];
+	bool overruled; /* both had changed, and the cluster wins; told with the first note only */
+	bool agreed;
+};
+
+/* Values are texts without '<' and '>'; "none" is the absence of one, on both sides. note NULL:
+ * there is none; then a value on one side counts as new. */
+void accord_decide(const char *note, const char *tree, const char *cluster, struct accord *ret);
 
 /* A condition of an object; type NULL: none. */
 struct standing {
@@ -88,13 +115,13 @@ bool values_keep(enum kind_id kind, json_object *o);
  * it answered once is over. */
 void ask_tree(const struct value *v, const char *about, uint64_t seen, struct out *lines,
 	      struct actions *list);
-const struct verdict *verdict_about(const struct world *w, const char *about);
+struct verdict *verdict_about(const struct world *w, const char *about);
 json_object *patch_of(json_object *o);
 
 /* ---- claims.c */
 extern const struct claim_kind claims_pci, claims_usb;
-/* The name of the claim's owner of this kind; NULL. */
-const char *claim_owner(json_object *o, const char *kind);
+/* The claim's owner of this kind, as the claim names it; NULL. */
+json_object *claim_owner(json_object *o, enum kind_id kind);
 /* The claim of v->dev, to v->claim and v->cluster. False: it contradicts itself. */
 bool claim_look(struct value *v);
 void claim_to_cluster(const struct value *v, struct actions *list);
@@ -106,6 +133,20 @@ bool claims_make(const struct world *w, enum kind_id kind, const struct inv_dev 
 json_object *claims_odd(const struct world *w);
 /* The tree's spelling of a user's name: what `claim` does not take becomes "_". */
 void claim_value(const char *user, char *ret, size_t size);
+
+/* ---- alone.c: devices that are offered alone, under VENDOR/OBJECT. The tree knows no node, so that
+ * name is made here, of the object that the device has when its claim asks for it. The tree stores
+ * it with the device, and it goes where the device goes. */
+#define ALONE "spec.disableResourcePooling"
+
+/* Is that VENDOR/OBJECT, of an object of this node, or with ".2", ".3" ... behind it? */
+bool alone_is_name(const struct world *w, const struct claim_kind *k, const char *resource);
+/* The line that gives the device a name of its own, or takes it; nothing if all is right. */
+void alone_to_tree(const struct value *v, struct out *lines);
+/* Sets in a patch of the claim whether the device has such a name. */
+void alone_to_cluster(const struct value *v, json_object *patch);
+/* The claim is agreed: so shall this be. */
+void alone_at_rest(const struct value *v, struct actions *list);
 
 /* ---- lines.c */
 /* Drops the ACT_CTL whose time has not come. */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "alone.h"
-
 #include <string.h>
 
+#include "agree.h"
 #include "inventory.h"
 #include "pcidevfs/util.h"
 

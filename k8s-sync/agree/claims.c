@@ -4,11 +4,10 @@
 #include <string.h>
 
 #include "agree.h"
-#include "alone.h"
 #include "inventory.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
-#include "wanted.h"
+#include "tables.h"
 
 #define CLAIM_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/- "
 
@@ -32,19 +31,9 @@ void claim_value(const char *user, char *ret, size_t size)
 
 /* ---- PCIDeviceClaim */
 
-const char *claim_owner(json_object *o, const char *kind)
+json_object *claim_owner(json_object *o, enum kind_id kind)
 {
-	json_object *owners = js_get(o, "metadata.ownerReferences");
-
-	if (!json_object_is_type(owners, json_type_array))
-		return NULL;
-	for (size_t i = 0; i < json_object_array_length(owners); i++) {
-		json_object *owner = json_object_array_get_idx(owners, i);
-
-		if (!strcmp(js_text(owner, "kind"), kind))
-			return js_text(owner, "name");
-	}
-	return NULL;
+	return js_find(js_get(o, "metadata.ownerReferences"), "kind", kinds[kind].kind);
 }
 
 static const struct inv_dev *pci_find(const struct world *w, json_object *o, struct err *err)
@@ -64,7 +53,8 @@ static int pci_check(const struct world *w, json_object *o, struct err *err)
 	const char *name = js_text(o, "metadata.name"), *address = js_text(o, "spec.address");
 	const struct inv_dev fake = { .id = (char *)address };
 	const struct inv_dev *d = inventory_find(w->inv, address);
-	const char *owner = claim_owner(o, "PCIDevice");
+	json_object *owned = claim_owner(o, PCI_DEVICE);
+	const char *owner = owned ? js_text(owned, "name") : NULL;
 	char should[OBJECT_NAME];
 	struct pci_addr addr;
 
@@ -217,23 +207,15 @@ static void claim_standing(const struct value *v, json_object *o, struct standin
 static void strip_finalizer(const struct claim_kind *k, json_object *o, struct actions *list)
 {
 	json_object *all = js_get(o, "metadata.finalizers"), *rest, *patch;
-	bool found = false;
 
-	if (!json_object_is_type(all, json_type_array))
+	if (!js_find(all, "", k->finalizer))
 		return;
 	rest = json_object_new_array();
-	for (size_t i = 0; i < json_object_array_length(all); i++) {
+	for (size_t i = 0; i < js_length(all); i++) {
 		json_object *f = json_object_array_get_idx(all, i);
-		const char *text = json_object_get_string(f);
 
-		if (text && !strcmp(text, k->finalizer))
-			found = true;
-		else
+		if (strcmp(js_text(f, ""), k->finalizer))
 			json_object_array_add(rest, json_object_get(f));
-	}
-	if (!found) {
-		json_object_put(rest);
-		return;
 	}
 	patch = patch_of(o);
 	js_set(patch, "metadata.finalizers", rest);

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "convert.h"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "alone.h"
+#include "agree.h"
 #include "inventory.h"
 #include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
+#include "tables.h"
 
 json_object *conv_text(const struct at *at, const char *value)
 {
@@ -16,21 +15,10 @@ json_object *conv_text(const struct at *at, const char *value)
 	return json_object_new_string(value);
 }
 
-json_object *conv_text_if_any(const struct at *at, const char *value)
-{
-	return *value ? conv_text(at, value) : NULL;
-}
-
 json_object *conv_node(const struct at *at, const char *value)
 {
 	(void)value;
 	return json_object_new_string(at->w->node);
-}
-
-json_object *conv_address(const struct at *at, const char *value)
-{
-	(void)value;
-	return json_object_new_string(at->dev->id);
 }
 
 json_object *conv_hex(const struct at *at, const char *value)
@@ -185,7 +173,7 @@ json_object *conv_vgpu_uuid(const struct at *at, const char *value)
 {
 	const char *uuid = dev_get(at->dev, "mdev_uuid");
 
-	return *value ? conv_text_if_any(at, *uuid ? uuid : dev_get(at->dev, "profile_id")) : NULL;
+	return *value ? conv_text(at, *uuid ? uuid : dev_get(at->dev, "profile_id")) : NULL;
 }
 
 json_object *conv_vgpu_status(const struct at *at, const char *value)
@@ -256,22 +244,4 @@ json_object *conv_vf_names(const struct at *at, const char *value)
 {
 	(void)value;
 	return vf_list(at, true);
-}
-
-static json_object *if_any(json_object *list)
-{
-	if (json_object_array_length(list))
-		return list;
-	json_object_put(list);
-	return NULL;
-}
-
-json_object *conv_vf_addresses_if_any(const struct at *at, const char *value)
-{
-	return if_any(conv_vf_addresses(at, value));
-}
-
-json_object *conv_vf_names_if_any(const struct at *at, const char *value)
-{
-	return if_any(conv_vf_names(at, value));
 }

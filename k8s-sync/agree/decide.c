@@ -166,17 +166,7 @@ static bool status_differs(const struct kind *k, json_object *was, json_object *
 
 static json_object *condition_of(json_object *o, const char *type)
 {
-	json_object *all = js_get(o, "status.conditions");
-
-	if (!json_object_is_type(all, json_type_array))
-		return NULL;
-	for (size_t i = 0; i < json_object_array_length(all); i++) {
-		json_object *c = json_object_array_get_idx(all, i);
-
-		if (!strcmp(js_text(c, "type"), type))
-			return c;
-	}
-	return NULL;
+	return js_find(js_get(o, "status.conditions"), "type", type);
 }
 
 static bool has_condition(json_object *o)
@@ -331,7 +321,7 @@ static void ensure_all(const struct world *w, enum kind_id id, struct actions *l
 bool decide_ready(const struct world *w)
 {
 	for (enum kind_id id = 0; id < KINDS; id++)
-		if (kinds[id].leaves_out && !w->listed[id])
+		if (kinds[id].api && !w->listed[id])
 			return false; /* it is not known what */
 	return true;
 }

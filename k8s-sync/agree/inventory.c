@@ -74,44 +74,26 @@ static int read_pairs(struct inv_dev *d, char *pairs)
 	return 0;
 }
 
-static struct inv_dev *dev_read(const char *id, char *pairs)
-{
-	struct inv_dev *d = calloc(1, sizeof(*d));
-	int rc = d ? read_pairs(d, pairs) : -ENOMEM;
-
-	if (!rc && !(d->id = strdup(id)))
-		rc = -ENOMEM;
-	if (!rc) {
-		d->here = true;
-		return d;
-	}
-	dev_free(d);
-	errno = -rc;
-	return NULL;
-}
-
 int inventory_take(void *table, const char *id, char *pairs)
 {
 	struct inventory *inv = table;
-	struct inv_dev *d = dev_read(id, pairs), *was;
-	struct inv_dev **v;
+	struct inv_dev **v = more_rows(inv->v, inv->n, &inv->cap, sizeof(*v));
+	struct inv_dev *d = v ? calloc(1, sizeof(*d)) : NULL, *was;
+	int rc = d ? read_pairs(d, pairs) : -ENOMEM;
 	size_t at;
 
-	if (!d)
-		return -errno;
-	was = find(inv, id, &at);
-	if (was) {
-		inv->v[at] = d;
-		dev_free(was);
-		return 0;
-	}
-	v = more_rows(inv->v, inv->n, &inv->cap, sizeof(*v));
-	if (!v) {
+	inv->v = v ? v : inv->v;
+	if (!rc && !(d->id = strdup(id)))
+		rc = -ENOMEM;
+	if (rc) {
 		dev_free(d);
-		return -ENOMEM;
+		return rc;
 	}
-	inv->v = v;
-	memmove(v + at + 1, v + at, (inv->n++ - at) * sizeof(*v));
+	d->here = true;
+	was = find(inv, id, &at);
+	dev_free(was);
+	if (!was)
+		memmove(v + at + 1, v + at, (inv->n++ - at) * sizeof(*v));
 	v[at] = d;
 	return 0;
 }

@@ -85,19 +85,20 @@ void js_set_meta(json_object *o, const char *part, const char *key, const char *
 				       json_object_new_string(value));
 }
 
-bool js_has_text(json_object *list, const char *text, size_t n)
+size_t js_length(json_object *list)
 {
-	for (size_t i = 0; json_object_is_type(list, json_type_array) &&
-			   i < json_object_array_length(list);
-	     i++) {
-		json_object *o = json_object_array_get_idx(list, i);
-		bool is_text = json_object_is_type(o, json_type_string);
-		const char *s = is_text ? json_object_get_string(o) : "";
+	return json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
+}
 
-		if (strlen(s) == n && !memcmp(s, text, n))
-			return true;
+json_object *js_find(json_object *list, const char *path, const char *text)
+{
+	for (size_t i = 0; *text && i < js_length(list); i++) {
+		json_object *o = json_object_array_get_idx(list, i);
+
+		if (!strcmp(js_text(o, path), text))
+			return o;
 	}
-	return false;
+	return NULL;
 }
 
 static bool any_covers(json_object *have, json_object *want)
@@ -144,7 +145,7 @@ bool js_covers(json_object *have, json_object *want)
 
 /* ---- YAML: strings in double quotes are those of JSON */
 
-static const char *scalar(json_object *o)
+const char *js_line(json_object *o)
 {
 	return json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
 							 JSON_C_TO_STRING_NOSLASHESCAPE);
@@ -163,7 +164,7 @@ static size_t size_of(json_object *o)
 {
 	if (json_object_is_type(o, json_type_object))
 		return (size_t)json_object_object_length(o);
-	return json_object_is_type(o, json_type_array) ? json_object_array_length(o) : 0;
+	return js_length(o);
 }
 
 static void put_value(json_object *o, int depth, struct out *ret);
@@ -175,7 +176,7 @@ static void put_map(json_object *o, int depth, bool inlined, struct out *ret)
 		_json_ json_object *quoted = json_object_new_string(key);
 
 		out_printf(ret, "%*s%s:", inlined ? 0 : depth * 2, "",
-			   is_plain(key) ? key : scalar(quoted));
+			   is_plain(key) ? key : js_line(quoted));
 		put_value(value, depth, ret);
 		inlined = false;
 	}
@@ -184,7 +185,7 @@ static void put_map(json_object *o, int depth, bool inlined, struct out *ret)
 static void put_value(json_object *o, int depth, struct out *ret)
 {
 	if (!size_of(o)) {
-		out_printf(ret, " %s\n", scalar(o));
+		out_printf(ret, " %s\n", js_line(o));
 		return;
 	}
 	out_printf(ret, "\n");
@@ -195,13 +196,11 @@ static void put_value(json_object *o, int depth, struct out *ret)
 	for (size_t i = 0; i < json_object_array_length(o); i++) {
 		json_object *item = json_object_array_get_idx(o, i);
 
-		out_printf(ret, "%*s-", depth * 2, "");
-		if (!size_of(item)) {
-			out_printf(ret, " %s\n", scalar(item));
-			continue;
-		}
-		out_printf(ret, " ");
-		put_map(item, depth + 1, true, ret);
+		out_printf(ret, size_of(item) ? "%*s- " : "%*s-", depth * 2, "");
+		if (size_of(item))
+			put_map(item, depth + 1, true, ret);
+		else
+			put_value(item, depth, ret);
 	}
 }
 

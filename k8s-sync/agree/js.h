@@ -21,8 +21,11 @@ const char *js_text(json_object *o, const char *path);
 /* A label or annotation: `part` is "labels" or "annotations". NULL if there is none. */
 const char *js_meta(json_object *o, const char *part, const char *key);
 
-/* Is one of the list's members this text of n bytes? Of what is not a list none is. */
-bool js_has_text(json_object *list, const char *text, size_t n);
+/* How many members a list has; 0: none, or it is not a list. */
+size_t js_length(json_object *list);
+/* The first of a list's members that has this text, which is not "", at the path: "" for the member
+ * itself. NULL: none has, or it is not a list. */
+json_object *js_find(json_object *list, const char *path, const char *text);
 
 /* Sets a member, whose reference it takes; objects on the path are made. NULL: does nothing. */
 void js_set(json_object *o, const char *path, json_object *value);
@@ -31,6 +34,8 @@ void js_set_meta(json_object *o, const char *part, const char *key, const char *
 /* Does `have` hold all that `want` holds? Members only of `have` are others' business. */
 bool js_covers(json_object *have, json_object *want);
 
+/* As JSON, without a blank; valid until o changes. */
+const char *js_line(json_object *o);
 /* Appends as YAML. */
 void js_yaml(json_object *o, struct out *ret);
 

@@ -50,16 +50,12 @@ bool object_is_ours(const struct world *w, enum kind_id kind, json_object *o)
 
 json_object *object_find(const struct world *w, enum kind_id kind, const char *name)
 {
-	json_object *o;
-
-	return json_object_object_get_ex(w->objects[kind], name, &o) ? o : NULL;
+	return json_object_object_get(w->objects[kind], name);
 }
 
 json_object *object_left(const struct world *w, enum kind_id kind, const char *name)
 {
-	json_object *o;
-
-	return json_object_object_get_ex(w->left[kind], name, &o) ? o : NULL;
+	return json_object_object_get(w->left[kind], name);
 }
 
 json_object *object_about(const struct world *w, enum kind_id kind, is_about *about,
@@ -112,9 +108,15 @@ json_object *object_new(const struct kind *k, const char *name)
 
 static json_object *value_of(const struct field *f, const char *path, const struct at *at)
 {
-	if (at->dev || f->gone == CONVERTED)
-		return f->conv(at, at->dev && f->key ? dev_get(at->dev, f->key) : "");
-	return f->gone == STAYS ? json_object_get(js_get(at->was, path)) : NULL;
+	json_object *value;
+
+	if (!at->dev && f->gone != CONVERTED)
+		return f->gone == STAYS ? json_object_get(js_get(at->was, path)) : NULL;
+	value = f->conv(at, !at->dev ? "" : f->key ? dev_get(at->dev, f->key) : at->dev->id);
+	if (!f->any || js_length(value) || *js_text(value, ""))
+		return value;
+	json_object_put(value);
+	return NULL;
 }
 
 void object_fill(json_object *o, const struct kind *k, enum part part, const struct at *at)

@@ -53,7 +53,7 @@ struct world {
 	const char *node_uid; /* of the core Node; "" if it is not known */
 	const char *now;      /* for conditions: 2026-11-26T20:00:00Z */
 	bool no_conditions;   /* the cluster's CRDs lack them */
-	const struct verdict *verdicts;
+	struct verdict *verdicts;
 	json_object *odd; /* claims_odd(); decide() makes it */
 	bool one_line;	  /* the tree takes them one behind another: LINES_MAX is 1 */
 };
@@ -76,15 +76,17 @@ enum gone { GOES, STAYS, CONVERTED };
 struct field {
 	enum part part;
 	const char *name;
-	const char *key; /* of inventory; NULL: the converter looks by itself */
+	const char *key; /* of inventory; NULL: the converter gets the id, or looks by itself */
 	converter *conv;
 	enum gone gone; /* CONVERTED: the converter is asked, without a device */
+	bool any;	/* an empty text or list is left out */
 };
 
 struct kind {
 	const char *kind, *plural;
-	const char *api; /* NULL: GROUP_VERSION. Of others: only read, and may not be there */
-	bool leaves_out; /* its objects tell which devices have none: nothing is decided before */
+	/* NULL: GROUP_VERSION. Of others: only read, and may not be there; they tell which devices
+	 * have no objects: nothing is decided before. */
+	const char *api;
 	/* What a list and a watch select, tried in order until the server takes it; the last one is
 	 * NULL, for all objects. %s is the node. */
 	const char *selectors[3];

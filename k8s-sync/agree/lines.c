@@ -50,14 +50,14 @@ static bool meet(const struct world *w, const char *a, const char *b)
 	return above_x == above_y || is_one_group(x, y) || is_one_group(above_x, above_y);
 }
 
-/* chosen: those that are begun now. */
+/* chosen: those that are begun now, among others. */
 static bool is_free(const struct world *w, const struct action *chosen, const struct action *a)
 {
 	for (const struct verdict *v = w->verdicts; v; v = v->next)
 		if (v->running && meet(w, v->about, a->about))
 			return false;
 	for (; chosen; chosen = chosen->next)
-		if (meet(w, chosen->about, a->about))
+		if (chosen->act == ACT_CTL && meet(w, chosen->about, a->about))
 			return false;
 	return true;
 }
@@ -84,26 +84,22 @@ static struct action **next_line(const struct world *w, const struct action *cho
 
 void lines_keep(const struct world *w, struct actions *list)
 {
-	struct actions others = { 0 }, lines = { 0 }, chosen = { 0 };
+	struct actions kept = { 0 }, lines = { 0 };
 	size_t room = w->one_line ? 1 : LINES_MAX;
 	struct action **next;
 
 	for (struct action *a = list->first, *after; a; a = after) {
 		after = a->next;
-		actions_append(a->act == ACT_CTL ? &lines : &others, a);
+		actions_append(a->act == ACT_CTL ? &lines : &kept, a);
 	}
 	for (const struct verdict *v = w->verdicts; v; v = v->next)
 		room -= v->running && room;
-	for (; room && (next = next_line(w, chosen.first, &lines.first)); room--) {
+	for (; room && (next = next_line(w, kept.first, &lines.first)); room--) {
 		struct action *a = *next;
 
 		*next = a->next;
-		actions_append(&chosen, a);
+		actions_append(&kept, a);
 	}
 	actions_free(lines.first);
-	*list = others;
-	for (struct action *a = chosen.first, *after; a; a = after) {
-		after = a->next;
-		actions_append(list, a);
-	}
+	*list = kept;
 }

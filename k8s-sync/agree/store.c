@@ -6,7 +6,7 @@
 #include "agree.h"
 #include "inventory.h"
 #include "pcidevfs/key.h"
-#include "usb.h"
+#include "tables.h"
 
 /* What json-c needs for it, about: an object begins with a table of 16 members. */
 static size_t size_of(json_object *o)

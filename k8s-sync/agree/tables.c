@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The kinds: a row a field, { part, name, key of inventory, converter }. */
-#include "convert.h"
+#include "tables.h"
+
 #include "inventory.h"
 #include "pcidevfs/util.h"
-#include "usb.h"
-#include "wanted.h"
 
 #define PARENT_GPU "harvesterhci.io/parentSRIOVGPUDevice"
 #define PARENT_NIC "harvesterhci.io/parent-sriov-network-device"
@@ -15,7 +14,7 @@ static const struct field pci_device[] = {
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
 	{ LABEL, PARENT_NIC, "physfn", conv_parent_nic },
 	{ ANNOTATION, FIRST_DRIVER, "driver", conv_first_driver },
-	{ STATUS, "address", NULL, conv_address, STAYS },
+	{ STATUS, "address", NULL, conv_text, STAYS },
 	{ STATUS, "vendorId", "vendor", conv_hex, STAYS },
 	{ STATUS, "deviceId", "device", conv_hex, STAYS },
 	{ STATUS, "classId", "class", conv_class_id, STAYS },
@@ -23,7 +22,7 @@ static const struct field pci_device[] = {
 	{ STATUS, "nodeName", NULL, conv_node, STAYS },
 	{ STATUS, "resourceName", "resource_name", conv_resource, STAYS },
 	{ STATUS, "description", "description", conv_text, STAYS },
-	{ STATUS, "kernelDriverInUse", "driver", conv_text_if_any },
+	{ STATUS, "kernelDriverInUse", "driver", conv_text, .any = true },
 };
 
 static const struct field pci_claim[] = {
@@ -31,7 +30,7 @@ static const struct field pci_claim[] = {
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
 	{ ANNOTATION, SKIP_BINDING, "profile", conv_skip },
 	{ ANNOTATION, RESOURCE_OVERRIDE, "profile", conv_vgpu_resource },
-	{ SPEC, "address", NULL, conv_address },
+	{ SPEC, "address", NULL, conv_text },
 	{ SPEC, "nodeName", NULL, conv_node },
 	{ SPEC, "userName", "claim", conv_text },
 	{ SPEC, "disableResourcePooling", "resource_override", conv_alone },
@@ -47,16 +46,16 @@ static unsigned int pci_claim_owners(const struct inv_dev *d)
 static const struct field net_device[] = {
 	{ LABEL, "nodename", NULL, conv_node },
 	{ ANNOTATION, INTERFACE_NAME, "netdev", conv_interface },
-	{ SPEC, "address", NULL, conv_address },
+	{ SPEC, "address", NULL, conv_text },
 	{ SPEC, "nodeName", NULL, conv_node },
 	{ STATUS, "status", "sriov_numvfs", conv_net_status },
-	{ STATUS, "vfAddresses", NULL, conv_vf_addresses_if_any },
-	{ STATUS, "vfPCIDevices", NULL, conv_vf_names_if_any },
+	{ STATUS, "vfAddresses", NULL, conv_vf_addresses, .any = true },
+	{ STATUS, "vfPCIDevices", NULL, conv_vf_names, .any = true },
 };
 
 static const struct field gpu_device[] = {
 	{ LABEL, "nodename", NULL, conv_node },
-	{ SPEC, "address", NULL, conv_address },
+	{ SPEC, "address", NULL, conv_text },
 	{ SPEC, "nodeName", NULL, conv_node },
 	{ STATUS, "vfAddresses", NULL, conv_vf_addresses },
 	{ STATUS, "vGPUDevices", NULL, conv_vf_names },
@@ -65,26 +64,26 @@ static const struct field gpu_device[] = {
 static const struct field vgpu_device[] = {
 	{ LABEL, "nodename", NULL, conv_node },
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
-	{ SPEC, "address", NULL, conv_address },
+	{ SPEC, "address", NULL, conv_text },
 	{ SPEC, "nodeName", NULL, conv_node },
 	{ SPEC, "parentGPUDeviceAddress", "physfn", conv_text },
 	{ STATUS, "availableTypes", "profiles_available", conv_types },
-	{ STATUS, "configureVGPUTypeName", "profile", conv_text_if_any },
-	{ STATUS, "uuid", "profile", conv_vgpu_uuid },
+	{ STATUS, "configureVGPUTypeName", "profile", conv_text, .any = true },
+	{ STATUS, "uuid", "profile", conv_vgpu_uuid, .any = true },
 	{ STATUS, "vGPUStatus", "profile", conv_vgpu_status },
 };
 
 static const struct field usb_device[] = {
 	{ LABEL, "nodename", NULL, conv_node },
-	{ ANNOTATION, USB_PORT, NULL, conv_usb_port },
-	{ ANNOTATION, USB_SERIAL, "serial", conv_usb_serial },
+	{ ANNOTATION, USB_PORT, NULL, conv_usb_kept },
+	{ ANNOTATION, USB_SERIAL, "serial", conv_usb_kept, .any = true },
 	{ STATUS, "vendorID", "vendor", conv_hex, STAYS },
 	{ STATUS, "productID", "device", conv_hex, STAYS },
 	{ STATUS, "nodeName", NULL, conv_node, STAYS },
 	{ STATUS, "resourceName", NULL, conv_usb_resource, STAYS },
 	{ STATUS, "devicePath", NULL, conv_usb_path },
 	{ STATUS, "description", "description", conv_text, STAYS },
-	{ STATUS, "pciAddress", "controller", conv_text_if_any, STAYS },
+	{ STATUS, "pciAddress", "controller", conv_text, STAYS, .any = true },
 	{ STATUS, "classType", "class", conv_usb_class, STAYS },
 	{ STATUS, "enabled", "claim", conv_is_set, STAYS },
 	{ STATUS, "status", NULL, conv_usb_status, CONVERTED },
@@ -95,7 +94,7 @@ static const struct field usb_claim[] = {
 	{ LABEL, "nodename", NULL, conv_node },
 	{ SPEC, "userName", "claim", conv_text },
 	{ STATUS, "nodeName", NULL, conv_node, STAYS },
-	{ STATUS, "pciAddress", "controller", conv_text_if_any, STAYS },
+	{ STATUS, "pciAddress", "controller", conv_text, STAYS, .any = true },
 };
 
 static unsigned int usb_claim_owners(const struct inv_dev *d)
@@ -126,6 +125,6 @@ const struct kind kinds[KINDS] = {
 	[NODE] = { "Node", "nodes", .selectors = { "fieldSelector=metadata.name%%3D%s" },
 		   .of_node = true, .ours = ours_node, .empty_spec = true },
 	[VLAN_CONFIG] = { "VlanConfig", "vlanconfigs", .api = "network.harvesterhci.io/v1beta1",
-			  .leaves_out = true, .ours = ours_vlan },
+			  .ours = ours_vlan },
 };
 /* clang-format on */

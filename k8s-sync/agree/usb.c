@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "usb.h"
-
 #include <errno.h>
 #include <string.h>
 
 #include "agree.h"
-#include "convert.h"
 #include "inventory.h"
 #include "pcidevfs/util.h"
+#include "tables.h"
 
 /* No device number of the kernel's is above 127. */
 enum { ABOVE = 500 };
@@ -180,15 +178,9 @@ json_object *conv_usb_message(const struct at *at, const char *value)
 	return at->dev ? NULL : conv_text(at, "it is claimed, but not plugged in");
 }
 
-json_object *conv_usb_port(const struct at *at, const char *value)
+json_object *conv_usb_kept(const struct at *at, const char *value)
 {
-	(void)value;
-	return values_keep(USB_DEVICE, at->was) ? conv_text(at, at->dev->id) : NULL;
-}
-
-json_object *conv_usb_serial(const struct at *at, const char *value)
-{
-	return values_keep(USB_DEVICE, at->was) ? conv_text_if_any(at, value) : NULL;
+	return values_keep(USB_DEVICE, at->was) ? conv_text(at, value) : NULL;
 }
 
 /* ---- USBDeviceClaim: it is named as its device's object */
@@ -218,13 +210,15 @@ static const struct inv_dev *usb_find(const struct world *w, json_object *o, str
 
 static int usb_check(const struct world *w, json_object *o, struct err *err)
 {
-	const char *name = js_text(o, "metadata.name"), *owner = claim_owner(o, "USBDevice");
+	const char *name = js_text(o, "metadata.name");
+	json_object *owned = claim_owner(o, USB_DEVICE);
+	const char *owner = owned ? js_text(owned, "name") : name;
 
 	if (!usb_part(w, name))
 		return fail(err, EINVAL,
 			    "metadata.name: \"%.200s\" is not the name of a USBDevice of node %s",
 			    name, w->node);
-	if (owner && strcmp(owner, name))
+	if (strcmp(owner, name))
 		return fail(
 			err, EINVAL,
 			"metadata.ownerReferences: the claim %.200s is owned by USBDevice %.128s; both must have one name",

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "agree.h"
-#include "alone.h"
 #include "inventory.h"
 #include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
@@ -191,9 +190,9 @@ static const char *note_of(const struct value_row *row, json_object *o)
 	return js_meta(o, "annotations", key);
 }
 
-const struct verdict *verdict_about(const struct world *w, const char *about)
+struct verdict *verdict_about(const struct world *w, const char *about)
 {
-	const struct verdict *v = w->verdicts;
+	struct verdict *v = w->verdicts;
 
 	while (v && strcmp(v->about, about))
 		v = v->next;
@@ -233,11 +232,9 @@ static uint64_t seen_of(const struct value *v)
  * count. Where the cluster deletes them first, for the device's sake, nobody has released it. */
 static bool is_going(const struct value_row *row, json_object *o)
 {
-	static const char waits[] = "foregroundDeletion";
-
 	return object_is_deleted(o) &&
 	       (!row->claim ||
-		js_has_text(js_get(o, "metadata.finalizers"), waits, strlen(waits)));
+		js_find(js_get(o, "metadata.finalizers"), "", "foregroundDeletion"));
 }
 
 bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,

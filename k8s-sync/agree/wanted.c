@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "wanted.h"
-
 #include <ctype.h>
 #include <string.h>
 
@@ -8,6 +6,7 @@
 #include "inventory.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
+#include "tables.h"
 
 static bool has_word(const char *text, const char *word)
 {
@@ -32,7 +31,7 @@ bool ours_vlan(const struct world *w, json_object *o)
 	const char *nodes = js_meta(o, "annotations", "network.harvesterhci.io/matched-nodes");
 	_json_ json_object *list = nodes ? json_tokener_parse(nodes) : NULL;
 
-	return js_has_text(list, w->node, strlen(w->node));
+	return js_find(list, "", w->node);
 }
 
 bool ours_node(const struct world *w, json_object *o)
@@ -44,13 +43,15 @@ bool ours_node(const struct world *w, json_object *o)
 static json_object *uplink_of(const struct world *w, const struct inv_dev *d)
 {
 	const char *netdev = dev_get(d, "netdev");
+	char first[64];
 
-	if (!*netdev || !w->objects[VLAN_CONFIG])
+	if (!w->objects[VLAN_CONFIG])
 		return NULL;
+	snprintf(first, sizeof(first), "%.*s", (int)strcspn(netdev, " "), netdev);
 	json_object_object_foreach(w->objects[VLAN_CONFIG], name, o)
 	{
 		(void)name;
-		if (js_has_text(js_get(o, "spec.uplink.nics"), netdev, strcspn(netdev, " ")))
+		if (js_find(js_get(o, "spec.uplink.nics"), "", first))
 			return o;
 	}
 	return NULL;

@@ -6,9 +6,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "client/yaml.h"
+#include "k8s-sync/agree/js.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
+#include "yaml.h"
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-"
 #define BLANKS " \t\r\n"
@@ -35,15 +35,20 @@ static bool is_token(char *text)
 	return one;
 }
 
-static bool access_set(struct access *a, enum secret which, char *text)
+/* Returns 1 if it is another one than before, 0, or -EINVAL. */
+static int access_set(struct access *a, enum secret which, char *text)
 {
+	char *was = a->secrets[which];
+	bool changed;
+
 	if (which == SECRET_TOKEN && !is_token(text)) {
 		free(text);
-		return false;
+		return -EINVAL;
 	}
-	free(a->secrets[which]);
+	changed = !was || strcmp(was, text);
+	free(was);
 	a->secrets[which] = text;
-	return true;
+	return changed;
 }
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -112,7 +117,6 @@ static int reread(struct access *a, enum secret which, struct err *err)
 {
 	struct secret_file *f = &a->files[which];
 	struct stat st;
-	_free_ char *was = NULL;
 	char *text = NULL;
 	int r;
 
@@ -126,13 +130,13 @@ static int reread(struct access *a, enum secret which, struct err *err)
 	r = slurp(f->path, &text, err);
 	if (r)
 		return r;
-	was = a->secrets[which] ? strdup(a->secrets[which]) : NULL;
-	if (!access_set(a, which, text))
+	r = access_set(a, which, text);
+	if (r < 0)
 		return fail(err, EINVAL, "%s: the token is empty or has more than one line",
 			    f->path);
 	f->ino = st.st_ino;
 	f->at = st.st_mtim;
-	return !was || strcmp(was, a->secrets[which]) != 0;
+	return r;
 }
 
 bool access_refresh(struct access *a)
@@ -151,90 +155,81 @@ static int from_path(struct access *a, enum secret which, const char *dir, const
 
 	a->files[which].path = path_in(dir, name);
 	if (!a->files[which].path)
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	r = reread(a, which, err);
 	return r < 0 ? r : 0;
 }
 
 /* NAME-data holds it in base64, NAME is a file. */
-static int pem(const struct yaml *map, const char *name, const char *dir, struct access *a,
+static int pem(json_object *map, const char *name, const char *dir, struct access *a,
 	       enum secret which, struct err *err)
 {
-	const char *file = yml_text(map, name), *data;
+	const char *file = js_text(map, name), *data;
 	char key[64], *text;
 	size_t size;
 
 	snprintf(key, sizeof(key), "%s-data", name);
-	data = yml_text(map, key);
-	if (data && *data) {
+	data = js_text(map, key);
+	if (*data) {
 		text = base64_decode(data, &size);
 		if (!text)
 			return fail(err, EINVAL, "%s: it is not base64", key);
 		access_set(a, which, text);
 		return 0;
 	}
-	return file && *file ? from_path(a, which, dir, file, err) : 0;
+	return *file ? from_path(a, which, dir, file, err) : 0;
 }
 
 /* The item called `name` of a list, and in it the member. */
-static const struct yaml *named(const struct yaml *root, const char *list, const char *name,
-				const char *member)
+static json_object *named(json_object *root, const char *list, const char *name,
+			  const char *member)
 {
-	const struct yaml *l = yml_get(root, list);
-
-	for (const struct yaml *y = l && l->type == YAML_LIST ? l->first : NULL; y; y = y->next) {
-		const char *n = yml_text(y, "name");
-
-		if (n && name && !strcmp(n, name))
-			return yml_get(y, member);
-	}
-	return NULL;
+	return js_get(js_find(js_get(root, list), "name", name), member);
 }
 
 static int take_server(const char *server, struct access *ret, struct err *err)
 {
-	size_t n = server ? strlen(server) : 0;
+	size_t n = strlen(server);
 
-	if (!server || (strncmp(server, "https://", 8) && strncmp(server, "http://", 7)) ||
+	if ((strncmp(server, "https://", 8) && strncmp(server, "http://", 7)) ||
 	    server[strcspn(server, " \t\r\n?#@")])
 		return fail(err, EINVAL,
 			    "server: \"%.128s\" is not an address such as https://10.0.0.1:6443",
-			    server ? server : "");
+			    server);
 	while (n && server[n - 1] == '/')
 		n--;
 	ret->server = strndup(server, n);
-	return ret->server ? 0 : fail(err, ENOMEM, "no memory");
+	return ret->server ? 0 : fail_nomem(err);
 }
 
-static int take_cluster(const struct yaml *c, const char *dir, struct access *ret, struct err *err)
+static int take_cluster(json_object *c, const char *dir, struct access *ret, struct err *err)
 {
-	const char *insecure = yml_text(c, "insecure-skip-tls-verify");
-	const char *name = yml_text(c, "tls-server-name");
+	const char *name = js_text(c, "tls-server-name");
 
-	ret->insecure = insecure && !strcmp(insecure, "true");
-	if (name && *name) {
+	ret->insecure = !strcmp(js_text(c, "insecure-skip-tls-verify"), "true");
+	if (*name) {
 		if (name[strspn(name, NAME_CHARS)])
 			return fail(err, EINVAL,
 				    "tls-server-name: \"%.128s\" is not the name of a host", name);
 		ret->server_name = strdup(name);
 		if (!ret->server_name)
-			return fail(err, ENOMEM, "no memory");
+			return fail_nomem(err);
 	}
-	return take_server(yml_text(c, "server"), ret, err)
+	return take_server(js_text(c, "server"), ret, err)
 		       ?: pem(c, "certificate-authority", dir, ret, SECRET_CA, err);
 }
 
 /* Ways to come to a credential by a program, which is not run. */
 static const char *const programs[] = { "exec", "auth-provider" };
 
-static int take_user(const struct yaml *u, const char *dir, struct access *ret, struct err *err)
+static int take_user(json_object *u, const char *dir, struct access *ret, struct err *err)
 {
-	const char *token = yml_text(u, "token"), *file = yml_text(u, "tokenFile");
+	const char *token = js_text(u, "token"), *file = js_text(u, "tokenFile");
 	char *copy;
 	int r;
 
 	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
-		if (yml_get(u, programs[i]))
+		if (js_get(u, programs[i]))
 			return fail(err, EOPNOTSUPP,
 				    "users: %s is not supported; use a client certificate, a token file, or a pod's service account",
 				    programs[i]);
@@ -242,31 +237,29 @@ static int take_user(const struct yaml *u, const char *dir, struct access *ret, 
 			?: pem(u, "client-key", dir, ret, SECRET_KEY, err);
 	if (r)
 		return r;
-	if (file && *file)
+	if (*file)
 		return from_path(ret, SECRET_TOKEN, dir, file, err);
-	if (!token || !*token)
+	if (!*token)
 		return 0;
 	copy = strdup(token);
 	if (!copy)
-		return fail(err, ENOMEM, "no memory");
-	return access_set(ret, SECRET_TOKEN, copy)
-		       ? 0
-		       : fail(err, EINVAL, "the token is empty or has more than one line");
+		return fail_nomem(err);
+	return access_set(ret, SECRET_TOKEN, copy) < 0
+		       ? fail(err, EINVAL, "the token is empty or has more than one line")
+		       : 0;
 }
 
-static int take_context(const struct yaml *root, const char *dir, struct access *ret,
-			struct err *err)
+static int take_context(json_object *root, const char *dir, struct access *ret, struct err *err)
 {
-	const char *name = yml_text(root, "current-context");
-	const struct yaml *context = named(root, "contexts", name, "context"), *cluster, *user;
+	const char *name = js_text(root, "current-context");
+	json_object *context = named(root, "contexts", name, "context"), *cluster, *user;
 
 	if (!context)
-		return fail(err, EINVAL, "current-context: there is no context \"%.64s\"",
-			    name ? name : "");
-	cluster = named(root, "clusters", yml_text(context, "cluster"), "cluster");
+		return fail(err, EINVAL, "current-context: there is no context \"%.64s\"", name);
+	cluster = named(root, "clusters", js_text(context, "cluster"), "cluster");
 	if (!cluster)
 		return fail(err, EINVAL, "contexts: the cluster of \"%.64s\" is missing", name);
-	user = named(root, "users", yml_text(context, "user"), "user");
+	user = named(root, "users", js_text(context, "user"), "user");
 	return take_cluster(cluster, dir, ret, err) ?: take_user(user, dir, ret, err);
 }
 
@@ -274,10 +267,9 @@ int access_parse(const char *text, size_t size, const char *dir, struct access *
 		 struct err *err)
 {
 	struct access a = { 0 };
-	struct yaml *root = NULL;
+	_json_ json_object *root = NULL;
 	int r = yml_read(text, size, &root, err) ?: take_context(root, dir, &a, err);
 
-	yml_free(root);
 	if (r)
 		access_free(&a);
 	else
@@ -295,7 +287,7 @@ static int from_file(const char *file, struct access *ret, struct err *err)
 		return r;
 	dir = slash ? strndup(file, (size_t)(slash - file)) : strdup(".");
 	if (!dir)
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	r = access_parse(text, strlen(text), dir, ret, err);
 	return r ? fail_wrap(err, "%s", file) : 0;
 }
@@ -314,7 +306,7 @@ static int from_pod(struct access *ret, struct err *err)
 			"this is not a pod: KUBERNETES_SERVICE_HOST is not set; give --kubeconfig");
 	if (asprintf(&a.server, "https://%s%s%s:%s", six ? "[" : "", host, six ? "]" : "", port) <
 	    0)
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	r = from_path(&a, SECRET_TOKEN, POD_DIR, "token", err)
 		    ?: from_path(&a, SECRET_CA, POD_DIR, "ca.crt", err);
 	if (r)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 #include <time.h>
 
@@ -39,5 +40,10 @@ void access_free(struct access *a);
 
 /* Decodes base64; NULL: it is none, or no memory. */
 char *base64_decode(const char *text, size_t *ret_size);
+
+/* ---- expiry.c */
+/* When the first certificate of a PEM text, which may be NULL, ends. Returns seconds since 1970; 0:
+ * it is not known. Pure. */
+uint64_t expiry_of(const char *pem);
 
 #endif

@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "expiry.h"
-
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "access.h"
 #include "pcidevfs/util.h"

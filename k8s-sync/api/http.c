@@ -8,10 +8,8 @@
 
 #include "client/loop.h"
 #include "access.h"
-#include "multi.h"
 #include "pace.h"
 #include "pcidevfs/util.h"
-#include "queue.h"
 #include "wire.h"
 
 enum {
@@ -23,7 +21,6 @@ enum {
 };
 
 struct api {
-	struct loop *loop;
 	struct access access;
 	unsigned int identity; /* another number: another secret */
 	struct multi multi;
@@ -31,7 +28,6 @@ struct api {
 	struct queue queue;
 	struct wire *wires;
 	size_t flying; /* requests that count for FLIGHT_MAX */
-	size_t silent; /* those that are not answered */
 	struct pace pace;
 	uint64_t heard; /* ms: when the last byte came */
 	uint64_t doubt; /* ms: since when it seems to come too late; 0: it does not */
@@ -66,18 +62,6 @@ void call_free(struct call *c)
 
 static void finish(struct api *a, struct wire *w, CURLcode code);
 
-static void turn_by(struct api *a, uint64_t at)
-{
-	a->turn.at = at < a->turn.at ? at : a->turn.at;
-}
-
-static void note_answer(struct wire *w)
-{
-	if (!w->answered)
-		w->api->silent--;
-	w->answered = true;
-}
-
 /* A watch is answered long before it ends. */
 static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 {
@@ -88,13 +72,13 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 	(void)size;
 	w->api->heard = now_ms();
 	if (!w->api->version)
-		turn_by(w->api, 0);
+		source_by(&w->api->turn, 0);
 	curl_easy_getinfo(w->easy, CURLINFO_HTTP_VERSION, &w->api->version);
 	curl_easy_getinfo(w->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (w->call->document && status == 200 && !w->answered) {
-		note_answer(w);
+		w->answered = true;
 		pace_back(&w->api->pace);
-		turn_by(w->api, 0);
+		source_by(&w->api->turn, 0);
 		w->call->begun(w->call);
 	}
 	return n;
@@ -133,7 +117,6 @@ static void wire_free(struct wire *w)
 		*at = w->next;
 	if (w->easy)
 		curl_multi_remove_handle(w->api->multi.curl, w->easy);
-	note_answer(w);
 	if (!w->call->document)
 		w->api->flying--;
 	wire_release(w);
@@ -144,7 +127,7 @@ static void no_memory(struct call *c)
 {
 	struct reply r = { .away = true };
 
-	fail(&r.err, ENOMEM, "no memory");
+	fail_nomem(&r.err);
 	c->done(c, &r);
 }
 
@@ -185,12 +168,11 @@ static void start(struct api *a, struct call *c)
 	*w = (struct wire){ .api = a, .call = c, .since = now_ms(), .next = a->wires };
 	w->identity = a->identity;
 	a->wires = w;
-	a->silent++;
 	if (!c->document)
 		a->flying++;
 	c->wire = w;
 	if (launch(w)) {
-		turn_by(a, w->since + SILENT_MS);
+		source_by(&a->turn, w->since + SILENT_MS);
 		return;
 	}
 	c->wire = NULL;
@@ -212,7 +194,7 @@ static void end_deaf(struct api *a, uint64_t now)
 			return;
 		}
 		if (!w->answered)
-			turn_by(a, end);
+			source_by(&a->turn, end);
 	}
 }
 
@@ -275,12 +257,12 @@ static void end_silence(struct api *a, uint64_t now)
 		return;
 	if (now < end) {
 		a->doubt = 0;
-		turn_by(a, end);
+		source_by(&a->turn, end);
 	} else if (!waits) {
 		look(a);
 	} else if (!a->doubt || now < a->doubt + DOUBT_MS) {
 		a->doubt = a->doubt ?: now;
-		turn_by(a, a->doubt + DOUBT_MS);
+		source_by(&a->turn, a->doubt + DOUBT_MS);
 	} else {
 		drop_connection(a);
 	}
@@ -289,7 +271,7 @@ static void end_silence(struct api *a, uint64_t now)
 /* One request at a time, until it is known whether the server is there, and which HTTP it has. */
 static bool waits_for_answer(const struct api *a)
 {
-	return (pace_probes(&a->pace) || !a->version) && a->silent;
+	return (pace_probes(&a->pace) || !a->version) && first_asked(a) < UINT64_MAX;
 }
 
 static bool has_room(const struct api *a, enum rank rank)
@@ -310,7 +292,7 @@ static void on_turn(struct source *s)
 		uint64_t at = pace_at(&a->pace, now, rank);
 
 		if (at > now) {
-			turn_by(a, at);
+			source_by(&a->turn, at);
 			return;
 		}
 		if (waits_for_answer(a))
@@ -325,7 +307,7 @@ static void on_turn(struct source *s)
 static void enqueue(struct api *a, struct call *c)
 {
 	queue_put(&a->queue, c);
-	turn_by(a, 0);
+	source_by(&a->turn, 0);
 }
 
 void api_send(struct api *a, struct call *c)
@@ -411,7 +393,7 @@ static void finish(struct api *a, struct wire *w, CURLcode code)
 		c->done(c, &r);
 	}
 	json_object_put(r.doc);
-	turn_by(a, 0);
+	source_by(&a->turn, 0);
 }
 
 static void on_finished(CURL *easy, CURLcode code)
@@ -431,20 +413,19 @@ int api_new(struct loop *loop, struct access *access, struct api **ret, struct e
 		return r;
 	a = calloc(1, sizeof(*a));
 	if (!a)
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	r = multi_open(&a->multi, loop, on_finished, err);
 	if (r) {
 		free(a);
 		return r;
 	}
-	a->loop = loop;
 	a->access = *access;
 	*access = (struct access){ 0 };
 	queue_init(&a->queue);
 	pace_start(&a->pace, now_ms());
-	a->turn = (struct source){ .fd = -1, .due = on_turn, .at = UINT64_MAX };
+	loop_timer(loop, &a->turn, on_turn, UINT64_MAX);
 	*ret = a;
-	return loop_add(loop, &a->turn, err);
+	return 0;
 }
 
 void api_free(struct api *a)
@@ -456,7 +437,7 @@ void api_free(struct api *a)
 	while (a->queue.first)
 		api_cancel(a, a->queue.first);
 	access_free(&a->access);
-	loop_remove(a->loop, &a->turn);
+	loop_remove(a->multi.loop, &a->turn);
 	multi_close(&a->multi);
 	free(a);
 }

@@ -174,3 +174,26 @@ enum watched watch_event(json_object *doc, json_object **ret, struct err *err)
 	     *js_text(*ret, "message") ? js_text(*ret, "message") : "an event of no known form");
 	return WATCHED_ERROR;
 }
+
+/* ---- paths */
+
+#define DIGITS "0123456789"
+#define PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz" DIGITS "-_~"
+
+void path_put(struct out *path, const char *text)
+{
+	bool dots = !text[strspn(text, ".")]; /* a segment of nothing else leads upwards */
+
+	for (; *text; text++)
+		if (strchr(PLAIN, *text) || (*text == '.' && !dots))
+			out_put(path, text, 1);
+		else
+			out_printf(path, "%%%02X", (unsigned char)*text);
+}
+
+bool path_is_version(const char *text)
+{
+	size_t n = strspn(text, DIGITS);
+
+	return n && n <= 20 && !text[n];
+}

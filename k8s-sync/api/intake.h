@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What an API server answers: documents of JSON, whatever comes. Bounded. Pure. */
+/* What an API server answers: documents of JSON, whatever comes, bounded; and what of it goes into
+ * the path and the query of a request. Pure. */
 #ifndef SYNC_INTAKE_H
 #define SYNC_INTAKE_H
 
@@ -8,6 +9,8 @@
 #include <stddef.h>
 
 #include "pcidevfs/err.h"
+
+struct out;
 
 enum {
 	ANSWER_MAX = 4 * 1024 * 1024,  /* of a list's page; parsed it takes 20 times that */
@@ -40,5 +43,10 @@ unsigned int intake_retry_after(const struct intake *r);
 enum watched { WATCHED_ADDED, WATCHED_DELETED, WATCHED_BOOKMARK, WATCHED_GONE, WATCHED_ERROR };
 /* Returns what it is and its object. *ret: of the event's. WATCHED_ERROR: err is filled. */
 enum watched watch_event(json_object *doc, json_object **ret, struct err *err);
+
+/* Appends the text as one segment, or one value: whatever stands in it, it is not read as more. */
+void path_put(struct out *path, const char *text);
+/* Is that a resourceVersion, as all of our kinds have it? */
+bool path_is_version(const char *text);
 
 #endif

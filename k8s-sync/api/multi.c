@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "multi.h"
+#include "wire.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -59,8 +59,7 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *
 		if (!s)
 			return -1;
 		s->multi = m;
-		s->source = (struct source){ .fd = fd, .ready = on_socket, .at = UINT64_MAX };
-		if (loop_add(m->loop, &s->source, NULL)) {
+		if (loop_watch(m->loop, &s->source, fd, on_socket, NULL)) {
 			free(s);
 			return -1;
 		}
@@ -76,14 +75,14 @@ int multi_open(struct multi *m, struct loop *loop, void (*finished)(CURL *easy, 
 	*m = (struct multi){ .loop = loop, .finished = finished };
 	if (curl_global_init(CURL_GLOBAL_DEFAULT) || !(m->curl = curl_multi_init()))
 		return fail(err, ENOMEM, "libcurl cannot be started");
-	m->timer = (struct source){ .fd = -1, .due = on_timer, .at = UINT64_MAX };
+	loop_timer(loop, &m->timer, on_timer, UINT64_MAX);
 	curl_multi_setopt(m->curl, CURLMOPT_PIPELINING, (long)CURLPIPE_MULTIPLEX);
 	curl_multi_setopt(m->curl, CURLMOPT_MAX_HOST_CONNECTIONS, 16L);
 	curl_multi_setopt(m->curl, CURLMOPT_SOCKETFUNCTION, want_socket);
 	curl_multi_setopt(m->curl, CURLMOPT_SOCKETDATA, m);
 	curl_multi_setopt(m->curl, CURLMOPT_TIMERFUNCTION, want_timer);
 	curl_multi_setopt(m->curl, CURLMOPT_TIMERDATA, m);
-	return loop_add(loop, &m->timer, err);
+	return 0;
 }
 
 void multi_close(struct multi *m)

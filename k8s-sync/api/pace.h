@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* When a request may be sent: a rate limit of our own, and pauses while the server is away or asks
- * for patience. Pure: the times, in ms, are the caller's. */
+/* Which request is sent next, and when: a rate limit of our own, and pauses while the server is away
+ * or asks for patience. Pure: the times, in ms, are the caller's. */
 #ifndef SYNC_PACE_H
 #define SYNC_PACE_H
 
@@ -30,5 +30,17 @@ static inline bool pace_probes(const struct pace *p)
 {
 	return p->pause;
 }
+
+/* Calls that wait to be sent: by rank, and in each rank in the order they came. */
+struct queue {
+	struct call *first, **last;
+};
+
+void queue_init(struct queue *q);
+void queue_put(struct queue *q, struct call *c);
+/* The first one, which must be there. */
+struct call *queue_take(struct queue *q);
+/* Does nothing if it is not in the queue. */
+void queue_remove(struct queue *q, struct call *c);
 
 #endif

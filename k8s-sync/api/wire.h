@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One request as libcurl is told about it. */
+/* Requests as libcurl is told about them. */
 #ifndef SYNC_WIRE_H
 #define SYNC_WIRE_H
 
@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "client/loop.h"
 #include "intake.h"
 
 struct access;
@@ -41,5 +42,19 @@ void wire_release(struct wire *w);
 /* Why there is no answer: a sentence of our own, and the library's words behind it where they know
  * more. Always -ENOTCONN. */
 int wire_failed(const struct wire *w, const struct access *access, CURLcode code, struct err *err);
+
+/* ---- multi.c: libcurl's transfers in the loop, its sockets and its timer */
+struct multi {
+	CURLM *curl;
+	struct loop *loop;
+	struct source timer;
+	void (*finished)(CURL *easy, CURLcode code);
+};
+
+/* finished() is called for each transfer that has ended; it must take it out of m->curl. Returns 0
+ * or -errno. */
+int multi_open(struct multi *m, struct loop *loop, void (*finished)(CURL *easy, CURLcode code),
+	       struct err *err);
+void multi_close(struct multi *m);
 
 #endif

@@ -8,7 +8,6 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
-#include "bus.h"
 #include "cdi.h"
 #include "deviceplugin.pb-c.h"
 
@@ -59,26 +58,31 @@ void answer_pack(const struct ProtobufCMessage *m, struct out *ret)
 	free(bytes);
 }
 
-void answer_options(struct out *ret)
+static V1beta1__DevicePluginOptions options(void)
 {
 	V1beta1__DevicePluginOptions m = V1BETA1__DEVICE_PLUGIN_OPTIONS__INIT;
 
 	m.pre_start_required = 1;
 	m.get_preferred_allocation_available = 1;
-	answer_pack(&m.base, ret);
+	return m;
+}
+
+void answer_options(struct out *ret)
+{
+	V1beta1__DevicePluginOptions ours = options();
+
+	answer_pack(&ours.base, ret);
 }
 
 void answer_register(const char *resource, const char *endpoint, struct out *ret)
 {
-	V1beta1__DevicePluginOptions options = V1BETA1__DEVICE_PLUGIN_OPTIONS__INIT;
+	V1beta1__DevicePluginOptions ours = options();
 	V1beta1__RegisterRequest m = V1BETA1__REGISTER_REQUEST__INIT;
 
-	options.pre_start_required = 1;
-	options.get_preferred_allocation_available = 1;
 	m.version = (char *)"v1beta1";
 	m.endpoint = (char *)endpoint;
 	m.resource_name = (char *)resource;
-	m.options = &options;
+	m.options = &ours;
 	answer_pack(&m.base, ret);
 }
 
@@ -144,37 +148,22 @@ void answer_variable(const struct dev *d, struct out *ret)
 struct building {
 	struct pointers *pool;
 	V1beta1__ContainerAllocateResponse *m;
-	size_t room; /* capacity of its list of nodes */
+	size_t room; /* capacity of its list of nodes, which is no part of the pool */
 };
-
-/* Doubles the capacity; the pool keeps the old list. */
-static bool make_room(struct building *b)
-{
-	size_t n = b->m->n_devices, room = n ? 2 * n : 4;
-	V1beta1__DeviceSpec **list;
-
-	if (n < b->room)
-		return true;
-	list = pool_get(b->pool, room, sizeof(*list));
-	if (!list)
-		return false;
-	if (n)
-		memcpy(list, b->m->devices, n * sizeof(*list));
-	b->m->devices = list;
-	b->room = room;
-	return true;
-}
 
 static void add_node(const char *node, const char *host, void *ctx)
 {
 	struct building *b = ctx;
-	V1beta1__DeviceSpec *spec;
+	V1beta1__DeviceSpec *spec, **list;
 
 	for (size_t i = 0; i < b->m->n_devices; i++)
 		if (!strcmp(b->m->devices[i]->container_path, node))
 			return;
-	spec = make_room(b) ? pool_get(b->pool, 1, sizeof(*spec)) : NULL;
-	if (!spec)
+	list = more_rows(b->m->devices, b->m->n_devices, &b->room, sizeof(*list));
+	spec = pool_get(b->pool, 1, sizeof(*spec));
+	b->m->devices = list ? list : b->m->devices;
+	b->pool->failed |= !list;
+	if (b->pool->failed)
 		return;
 	v1beta1__device_spec__init(spec);
 	spec->container_path = pool_text(b->pool, node, strlen(node));
@@ -272,7 +261,7 @@ static int build_container(struct building *b, const struct devices *t, const ch
 		return e;
 	if (cdi)
 		add_cdi(b, cdi, c);
-	return b->pool->failed ? fail(err, ENOMEM, "no memory") : 0;
+	return b->pool->failed ? fail_nomem(err) : 0;
 }
 
 int answer_allocate(const struct devices *t, const char *resource, const struct kubelet_request *r,
@@ -292,9 +281,11 @@ int answer_allocate(const struct devices *t, const char *resource, const struct 
 		m.container_responses[m.n_container_responses++] = &rows[i];
 	}
 	if (!e && p.failed)
-		e = fail(err, ENOMEM, "no memory");
+		e = fail_nomem(err);
 	if (!e)
 		answer_pack(&m.base, ret);
+	for (size_t i = 0; i < m.n_container_responses; i++)
+		free(rows[i].devices);
 	pool_free(&p);
 	return e;
 }

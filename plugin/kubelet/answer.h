@@ -20,6 +20,7 @@ struct kubelet_request {
 		size_t n;
 	} * v;
 	size_t n;
+	struct ProtobufCMessage *msg; /* owned; what the ids are in */
 };
 
 /* Limit for a whole request: others wait while it is answered. Returns -EINVAL if it is

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "bus.h"
+#include "devices.h"
 
 #include <string.h>
 
-#include "devices.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
 

@@ -190,7 +190,7 @@ int cdi_new(const char *dev_root, const char *dir, struct cdi **ret, struct err 
 	if (!c || !(c->dir = strdup(dir)) || asprintf(&c->path, "%s/pcidevfs.json", dir) < 0 ||
 	    asprintf(&c->fresh, "%s/.pcidevfs.new", dir) < 0) {
 		cdi_free(c);
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	}
 	c->dev_root = dev_root;
 	*ret = c;

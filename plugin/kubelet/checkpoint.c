@@ -19,80 +19,40 @@ struct checkpoint {
 	size_t n, cap;
 };
 
-static bool is_list_of_ids(struct json_object *o)
+/* Null is an empty list. Returns false if it is no list of ids, or there is no memory. */
+static bool take_list(struct checkpoint *c, struct json_object *list)
 {
-	size_t n = json_object_is_type(o, json_type_array) ? json_object_array_length(o) : 0;
-
-	for (size_t i = 0; i < n; i++)
-		if (!json_object_is_type(json_object_array_get_idx(o, i), json_type_string))
-			return false;
-	return json_object_is_type(o, json_type_array) || !o;
-}
-
-/* A list of ids, or an object with a list for each NUMA node; null is an empty list. */
-static bool is_ids(struct json_object *o)
-{
-	if (!json_object_is_type(o, json_type_object))
-		return is_list_of_ids(o);
-	json_object_object_foreach(o, node, list)
-	{
-		(void)node;
-		if (!is_list_of_ids(list))
-			return false;
-	}
-	return true;
-}
-
-/* Every entry must have a known form: an unknown one could be the one with the device. */
-static bool is_known(struct json_object *o)
-{
-	struct json_object *data = json_object_object_get(o, "Data"), *list;
-
-	if (!json_object_object_get_ex(data, "PodDeviceEntries", &list))
-		return false;
 	if (list && !json_object_is_type(list, json_type_array))
 		return false;
 	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-		struct json_object *entry = json_object_array_get_idx(list, i), *ids;
-
-		if (!json_object_is_type(json_object_object_get(entry, "PodUID"),
-					 json_type_string) ||
-		    !json_object_object_get_ex(entry, "DeviceIDs", &ids) || !is_ids(ids))
-			return false;
-	}
-	return true;
-}
-
-/* Call it only for a known form. Returns false if there is no memory. */
-static bool take_ids(struct checkpoint *c, struct json_object *ids)
-{
-	size_t n = json_object_is_type(ids, json_type_array) ? json_object_array_length(ids) : 0;
-
-	for (size_t i = 0; i < n; i++) {
+		struct json_object *id = json_object_array_get_idx(list, i);
 		char **room = more_rows(c->ids, c->n, &c->cap, sizeof(*room));
 
-		if (!room)
-			return false;
-		c->ids = room;
-		room[c->n] = strdup(json_object_get_string(json_object_array_get_idx(ids, i)));
-		if (!room[c->n])
+		c->ids = room ? room : c->ids;
+		if (!room || !json_object_is_type(id, json_type_string) ||
+		    !(room[c->n] = strdup(json_object_get_string(id))))
 			return false;
 		c->n++;
 	}
-	if (json_object_is_type(ids, json_type_object)) {
-		json_object_object_foreach(ids, node, list)
-		{
-			(void)node;
-			if (!take_ids(c, list))
-				return false;
-		}
+	return true;
+}
+
+/* A list of ids, or an object with a list for each NUMA node. */
+static bool take_ids(struct checkpoint *c, struct json_object *ids)
+{
+	if (!json_object_is_type(ids, json_type_object))
+		return take_list(c, ids);
+	json_object_object_foreach(ids, node, list)
+	{
+		(void)node;
+		if (!take_list(c, list))
+			return false;
 	}
 	return true;
 }
 
-static bool pod_there(const char *dir, struct json_object *entry)
+static bool pod_there(const char *dir, const char *uid)
 {
-	const char *uid = json_object_get_string(json_object_object_get(entry, "PodUID"));
 	char path[PATH_MAX];
 	struct stat st;
 
@@ -105,18 +65,31 @@ static bool pod_there(const char *dir, struct json_object *entry)
 	return !stat(path, &st) || (errno != ENOENT && errno != ENAMETOOLONG);
 }
 
+static bool take_entry(struct checkpoint *c, struct json_object *entry, const char *dir)
+{
+	struct json_object *uid = json_object_object_get(entry, "PodUID"), *ids;
+	size_t before = c->n;
+
+	if (!json_object_is_type(uid, json_type_string) ||
+	    !json_object_object_get_ex(entry, "DeviceIDs", &ids) || !take_ids(c, ids))
+		return false;
+	if (!pod_there(dir, json_object_get_string(uid)))
+		while (c->n > before)
+			free(c->ids[--c->n]);
+	return true;
+}
+
+/* Every entry must have a known form: an unknown one could be the one with the device. */
 static bool take_entries(struct checkpoint *c, struct json_object *o, const char *dir)
 {
-	struct json_object *data = json_object_object_get(o, "Data");
-	struct json_object *list = json_object_object_get(data, "PodDeviceEntries");
+	struct json_object *data = json_object_object_get(o, "Data"), *list;
 
-	for (size_t i = 0; list && i < json_object_array_length(list); i++) {
-		struct json_object *entry = json_object_array_get_idx(list, i);
-
-		if (pod_there(dir, entry) &&
-		    !take_ids(c, json_object_object_get(entry, "DeviceIDs")))
+	if (!json_object_object_get_ex(data, "PodDeviceEntries", &list) ||
+	    (list && !json_object_is_type(list, json_type_array)))
+		return false;
+	for (size_t i = 0; list && i < json_object_array_length(list); i++)
+		if (!take_entry(c, json_object_array_get_idx(list, i), dir))
 			return false;
-	}
 	return true;
 }
 
@@ -128,7 +101,7 @@ static int by_text(const void *a, const void *b)
 /* Frees the parsed file: it takes ten times the memory of the ids. */
 static struct checkpoint *of_json(struct json_object *o, const char *dir)
 {
-	struct checkpoint *c = is_known(o) ? calloc(1, sizeof(*c)) : NULL;
+	struct checkpoint *c = calloc(1, sizeof(*c));
 
 	if (c && !take_entries(c, o, dir)) {
 		checkpoint_free(c);

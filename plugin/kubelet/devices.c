@@ -2,47 +2,112 @@
 #include "devices.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
 
-#include "client/line.h"
-#include "bus.h"
 
-static void dev_free(struct dev *d)
+/* The keys of the line that are kept. The id stands before them. */
+static const struct {
+	const char *key;
+	size_t at;   /* in struct dev, of a text: "" for none; or of a number */
+	bool number; /* -1 if the value is none, not a number or does not fit */
+} fields[] = {
+	{ "", offsetof(struct dev, id) },
+	{ "resource_name", offsetof(struct dev, resource) },
+	{ "claim", offsetof(struct dev, claim) },
+	{ "state", offsetof(struct dev, state) },
+	{ "reason", offsetof(struct dev, reason) },
+	{ "nodes", offsetof(struct dev, nodes) },
+	{ "allocated_to", offsetof(struct dev, allocated) },
+	{ "allocated_nodes", offsetof(struct dev, kept) },
+	{ "allocated_as", offsetof(struct dev, as) },
+	{ "mdev_uuid", offsetof(struct dev, mdev) },
+	{ "kind", offsetof(struct dev, kind) },
+	{ "profile_id", offsetof(struct dev, profile_id) },
+	{ "numa_node", offsetof(struct dev, numa), true },
+	{ "iommu_group", offsetof(struct dev, group), true },
+	{ "busnum", offsetof(struct dev, busnum), true },
+	{ "devnum", offsetof(struct dev, devnum), true },
+};
+
+static const char **text_at(struct dev *d, size_t field)
 {
-	if (!d)
-		return;
-	free(d->given);
-	free(d);
+	return (const char **)((char *)d + fields[field].at);
 }
 
-typedef int compare_devs(const struct dev *a, const struct dev *b);
-
-static int by_id(const struct dev *a, const struct dev *b)
+static void set(struct dev *d, size_t field, const char *value)
 {
-	return strcmp(a->id, b->id);
+	uint64_t n;
+
+	if (fields[field].number)
+		*(int *)((char *)d + fields[field].at) = parse_u64(value, INT_MAX, &n) ? -1 : (int)n;
+	else
+		*text_at(d, field) = strcmp(value, "none") ? value : "";
 }
 
-static int by_group(const struct dev *a, const struct dev *b)
+/* The strings point into id and pairs. */
+static int read_line(const char *id, char *pairs, struct dev *ret)
 {
-	return a->group != b->group ? (a->group < b->group ? -1 : 1) : by_id(a, b);
+	struct pair p;
+	int r;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		set(ret, i, "none");
+	while ((r = pair_next(&pairs, &p)) == 1)
+		for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+			if (!strcmp(fields[i].key, p.key))
+				set(ret, i, p.value);
+	ret->id = id;
+	return r;
 }
+
+/* Copies its strings to a text of its own. */
+static int own_texts(struct dev *d)
+{
+	size_t size = 0;
+	char *to;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		size += fields[i].number ? 0 : strlen(*text_at(d, i)) + 1;
+	to = d->texts = malloc(size);
+	if (!to)
+		return -ENOMEM;
+	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
+		if (!fields[i].number) {
+			const char *from = *text_at(d, i);
+
+			*text_at(d, i) = to;
+			to = stpcpy(to, from) + 1;
+		}
+	return 0;
+}
+
+/* ---- the table */
+
+static int by_id(const void *a, const void *b)
+{
+	struct dev *const *x = a, *const *y = b;
+
+	return strcmp((*x)->id, (*y)->id);
+}
+
+static int by_group(const void *a, const void *b)
+{
+	struct dev *const *x = a, *const *y = b;
+	int n = (*x)->group, m = (*y)->group;
+
+	return n != m ? (n < m ? -1 : 1) : by_id(a, b);
+}
+
+typedef int compare_devs(const void *a, const void *b);
 
 /* The index of the first one that is not before d. */
 static size_t place_of(struct dev *const *v, size_t n, const struct dev *d, compare_devs *compare)
 {
-	size_t from = 0;
-
-	while (from < n) {
-		size_t mid = from + (n - from) / 2;
-
-		if (compare(v[mid], d) < 0)
-			from = mid + 1;
-		else
-			n = mid;
-	}
-	return from;
+	return rows_first(v, n, sizeof(v[0]), &d, compare);
 }
 
 static void put_in(struct dev **v, size_t n, struct dev *d, compare_devs *compare)
@@ -60,40 +125,22 @@ static void take_out(struct dev **v, size_t n, const struct dev *d, compare_devs
 	memmove(&v[i], &v[i + 1], (n - i - 1) * sizeof(v[0]));
 }
 
-/* The keys of the line that are kept. */
-static const struct line_field fields[] = {
-	{ "resource_name", offsetof(struct dev, resource), false },
-	{ "claim", offsetof(struct dev, claim), false },
-	{ "state", offsetof(struct dev, state), false },
-	{ "reason", offsetof(struct dev, reason), false },
-	{ "nodes", offsetof(struct dev, nodes), false },
-	{ "allocated_to", offsetof(struct dev, allocated), false },
-	{ "allocated_nodes", offsetof(struct dev, kept), false },
-	{ "allocated_as", offsetof(struct dev, as), false },
-	{ "mdev_uuid", offsetof(struct dev, mdev), false },
-	{ "kind", offsetof(struct dev, kind), false },
-	{ "profile_id", offsetof(struct dev, profile_id), false },
-	{ "numa_node", offsetof(struct dev, numa), true },
-	{ "iommu_group", offsetof(struct dev, group), true },
-	{ "busnum", offsetof(struct dev, busnum), true },
-	{ "devnum", offsetof(struct dev, devnum), true },
-};
-static const struct line_type dev_line = { fields, ARRAY_SIZE(fields), offsetof(struct dev, id),
-					   sizeof(struct dev) };
-
-static int insert(struct devices *t, struct dev *d)
+static int insert(struct devices *t, const struct dev *line)
 {
 	size_t cap = t->cap;
 	struct dev **v = more_rows(t->v, t->n, &cap, sizeof(t->v[0]));
 	struct dev **g = v ? more_rows(t->by_group, t->n, &t->cap, sizeof(t->v[0])) : NULL;
+	struct dev *d = g ? malloc(sizeof(*d)) : NULL;
 
 	t->v = v ? v : t->v;
-	if (!g)
+	t->by_group = g ? g : t->by_group;
+	if (!d)
 		return -ENOMEM;
-	t->by_group = g;
+	*d = *line;
 	put_in(v, t->n, d, by_id);
 	put_in(g, t->n, d, by_group);
 	t->n++;
+	t->shape++;
 	return 0;
 }
 
@@ -104,7 +151,9 @@ static void drop(struct devices *t, struct dev *d)
 	take_out(t->v, t->n, d, by_id);
 	take_out(t->by_group, t->n, d, by_group);
 	t->n--;
-	dev_free(d);
+	free(d->given);
+	free(d->texts);
+	free(d);
 }
 
 static bool same_shape(const struct dev *a, const struct dev *b)
@@ -113,56 +162,52 @@ static bool same_shape(const struct dev *a, const struct dev *b)
 	       !strcmp(a->nodes, b->nodes) && !strcmp(dev_kubelet_id(a), dev_kubelet_id(b));
 }
 
-/* Copies what is known besides the tree's line. */
-static void inherit(struct devices *t, struct dev *d, struct dev *old)
+/* The tree has another line for it; what is known besides stays. */
+static void renew(struct devices *t, struct dev *d, const struct dev *line)
 {
-	if (!d->mdev[0] && !d->nodes[0])
-		snprintf(d->last_mdev, sizeof(d->last_mdev), "%s",
-			 old->mdev[0] ? old->mdev : old->last_mdev);
-	if (!d->profile_id[0])
-		d->by_address = old->by_address;
-	d->announced = old->announced;
-	d->good_at = old->good_at;
-	d->pending_at = old->pending_at;
-	d->given_at = old->given_at;
-	d->ended_by = old->ended_by;
-	d->seen = old->seen;
-	d->peer_taken = old->peer_taken;
-	d->told_sick = old->told_sick;
-	/* Only if the lines do not show another pod. */
-	if (dev_named(d) && !strcmp(d->as, old->as)) {
-		d->given = old->given;
-		old->given = NULL;
+	const struct dev old = *d;
+
+	take_out(t->by_group, t->n, d, by_group);
+	memcpy(d, line, offsetof(struct dev, gone));
+	put_in(t->by_group, t->n - 1, d, by_group);
+	d->gone = false;
+	if (d->mdev[0] || d->nodes[0])
+		d->last_mdev[0] = '\0';
+	else if (old.mdev[0])
+		STR_COPY(d->last_mdev, old.mdev);
+	if (d->profile_id[0])
+		d->by_address = line->by_address;
+	/* It stays only if the lines do not show another pod. */
+	if (!dev_named(d) || strcmp(d->as, old.as)) {
+		free(d->given);
+		d->given = NULL;
 	}
-	d->freed = dev_allocated(old) && !dev_allocated(d) ? ++t->freed : old->freed;
-	t->shape += old->gone || !same_shape(d, old);
+	if (dev_allocated(&old) && !dev_allocated(d))
+		d->freed = ++t->freed;
+	t->shape += old.gone || !same_shape(d, &old);
+	free(old.texts);
 }
 
 int devices_take(void *table, const char *id, char *pairs)
 {
 	struct devices *t = table;
-	struct dev *d, *old = devices_find(t, id);
-	struct dev line = { .here = true };
-	int r = line_read(&dev_line, id, pairs, &line);
+	struct dev line = { .here = true }, *d = devices_find(t, id);
+	int r = read_line(id, pairs, &line);
 
-	if (r)
-		return r;
-	if (!line.claim[0]) {
+	if (!r && !line.claim[0]) {
 		devices_forget(t, id);
 		return 0;
 	}
-	d = line_copy(&dev_line, &line);
-	if (!d)
-		return -ENOMEM;
-	d->by_address = d->profile_id[0] && !d->mdev[0];
-	if (old)
-		inherit(t, d, old);
-	else
-		t->shape++;
-	drop(t, old); /* leaves room for d */
-	r = insert(t, d);
+	r = r ?: own_texts(&line);
 	if (r)
-		dev_free(d);
+		return r;
+	line.by_address = line.profile_id[0] && !line.mdev[0];
+	if (d)
+		renew(t, d, &line);
+	else
+		r = insert(t, &line);
+	if (r)
+		free(line.texts);
 	return r;
 }
 
@@ -218,7 +263,7 @@ void devices_free(void *table)
 
 struct dev *devices_find(const struct devices *t, const char *id)
 {
-	size_t i = place_of(t->v, t->n, &(struct dev){ .id = id }, by_id);
+	size_t i = place_of(t->v, t->n, &(const struct dev){ .id = id }, by_id);
 
 	return i < t->n && !strcmp(t->v[i]->id, id) ? t->v[i] : NULL;
 }
@@ -240,7 +285,7 @@ static int by_resource(const void *a, const void *b)
 	struct dev *const *x = a, *const *y = b;
 	int r = strcmp(dev_resource(*x), dev_resource(*y));
 
-	return r ? r : by_id(*x, *y);
+	return r ? r : by_id(a, b);
 }
 
 struct dev **devices_offered(const struct devices *t, size_t *ret_n)
@@ -292,7 +337,7 @@ bool dev_keeps_group(const struct dev *d)
 	return dev_named(d) || (dev_allocated(d) && (d->gone || !d->given_at));
 }
 
-bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since)
+bool devices_overtaken(const void *table, const char *lines, uint64_t since)
 {
 	const char *end;
 
@@ -301,7 +346,7 @@ bool devices_overtaken(const struct devices *t, const char *lines, uint64_t sinc
 		const struct dev *d;
 
 		snprintf(id, sizeof(id), "%.*s", (int)(end - lines), lines);
-		d = devices_find(t, id);
+		d = devices_find(table, id);
 		if (d && d->given_at >= since)
 			return true;
 		lines = end + strcspn(end, "\n");

@@ -8,7 +8,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Strings as in client/line.h: never NULL, "" if the tree says none. */
+struct out;
+
+/* First what the tree's line says. A string is never NULL, but "" if the tree says none. */
 struct dev {
 	const char *id; /* as in inventory: "0000:05:00.0", "mdev/<uuid>", "usb/2-1" */
 	const char *resource, *claim, *state, *reason, *nodes, *allocated;
@@ -20,6 +22,7 @@ struct dev {
 	int numa;	     /* -1: none */
 	int busnum, devnum;  /* of a USB device; -1: none */
 	int group;	     /* -1: none */
+	char *texts;	     /* owned; what the strings above are in */
 	bool here;	     /* seen since the inventory began */
 	bool gone;	     /* the device vanished; its pod keeps what it had, group included */
 	bool announced;	     /* was once bound and ready: kubelet may know it */
@@ -51,7 +54,7 @@ struct devices {
 	uint64_t shape;
 };
 
-/* Five of these are functions of a mirror's table (client/mirror.h), which is a struct devices. */
+/* Six of these are functions of a mirror's table (client/mirror.h), which is a struct devices. */
 /* Takes one line of inventory or events; pairs are overwritten. An unclaimed device is forgotten.
  * Returns 0; -EINVAL: not a line of the tree; -ENOMEM. On failure the table does not change. */
 int devices_take(void *table, const char *id, char *pairs);
@@ -69,6 +72,19 @@ struct dev *const *devices_group(const struct devices *t, const struct dev *d, s
 /* The offered devices, sorted by resource, then id; the caller frees the list. NULL: no memory. */
 struct dev **devices_offered(const struct devices *t, size_t *ret_n);
 
+/* ---- bus.c: how the buses differ for kubelet, one row each */
+struct bus_row {
+	const char *prefix;    /* of the id in inventory; kubelet's id lacks it */
+	const char *directory; /* of the tree */
+	const char *variable;  /* that KubeVirt reads: <variable>_RESOURCE_<NAME> */
+	bool by_uuid;	       /* the id for kubelet is the mediated device's (mdev_uuid) */
+	/* Prints the device for that variable; false: it cannot be told now. NULL: kubelet's id. */
+	bool (*value)(const struct dev *d, struct out *o);
+};
+
+/* The i-th row, or NULL. */
+const struct bus_row *bus_at(size_t i);
+const struct bus_row *bus_of(const struct dev *d);
 /* The id that kubelet knows: the address, the UUID, or the port path. */
 const char *dev_kubelet_id(const struct dev *d);
 /* The reverse; `resource` must be the device's, or NULL. */
@@ -88,7 +104,7 @@ void dev_kept(const struct devices *t, struct dev *d);
 
 /* lines set allocated_to in ctl. Was one of their devices given to a pod at `since` (ms) or
  * later? */
-bool devices_overtaken(const struct devices *t, const char *lines, uint64_t since);
+bool devices_overtaken(const void *table, const char *lines, uint64_t since);
 
 /* Its claim is still being restored: there is nothing yet that a pod could have of it. */
 bool dev_comes(const struct dev *d);

@@ -23,6 +23,11 @@ static int by_id(const void *a, const void *b)
 	return r ? r : (x->i > y->i) - (x->i < y->i);
 }
 
+static int to_id(const void *row, const void *id)
+{
+	return strcmp(((const struct listed *)row)->id, id);
+}
+
 static bool add_listed(struct listing *l, const V1__PodResources *pod,
 		       const V1__ContainerResources *c)
 {
@@ -76,20 +81,11 @@ static bool is_name(const char *text)
 static const char *pod_of(struct listing *l, struct dev *d, char *buf, size_t size)
 {
 	const char *id = dev_kubelet_id(d);
-	const struct listed *row;
-	size_t from = 0, to = l->n;
+	const struct listed *row =
+		l->rows + rows_first(l->rows, l->n, sizeof(*l->rows), id, to_id);
 
-	while (from < to) {
-		size_t mid = from + (to - from) / 2;
-
-		if (strcmp(l->rows[mid].id, id) < 0)
-			from = mid + 1;
-		else
-			to = mid;
-	}
-	if (from == l->n || strcmp(l->rows[from].id, id))
+	if (row == l->rows + l->n || strcmp(row->id, id))
 		return "";
-	row = &l->rows[from];
 	if (!is_name(row->pod->namespace_) || !is_name(row->pod->name) ||
 	    !is_name(row->container) ||
 	    (size_t)snprintf(buf, size, "%s/%s/%s", row->pod->namespace_, row->pod->name,

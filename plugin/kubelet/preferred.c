@@ -8,7 +8,6 @@
 #include "pcidevfs/util.h"
 
 #include "answer.h"
-#include "bus.h"
 #include "deviceplugin.pb-c.h"
 
 struct preferable {
@@ -169,7 +168,7 @@ static int choice_make(const struct devices *t, const char *resource,
 	*c = (struct choice){ .wanted = (size_t)q->allocation_size, .numa = -1 };
 	c->v = calloc(q->n_available_deviceids + 1, sizeof(*c->v));
 	if (!c->v)
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	for (size_t i = 0; i < q->n_available_deviceids; i++) {
 		const struct dev *d = devices_of_kubelet(t, resource, q->available_deviceids[i]);
 
@@ -200,7 +199,7 @@ static int prefer(const struct devices *t, const char *resource,
 	v1beta1__container_preferred_allocation_response__init(ret);
 	ret->deviceids = r ? NULL : calloc(c.n + 1, sizeof(*ret->deviceids));
 	if (!r && !ret->deviceids)
-		r = fail(err, ENOMEM, "no memory");
+		r = fail_nomem(err);
 	for (size_t i = 0; !r && i < c.n; i++)
 		if (c.v[i].chosen)
 			ret->deviceids[ret->n_deviceids++] = (char *)dev_kubelet_id(c.v[i].d);
@@ -232,7 +231,7 @@ int answer_preferred(const struct devices *t, const char *resource, const uint8_
 	rows = calloc(n + 1, sizeof(*rows));
 	m.container_responses = calloc(n + 1, sizeof(*m.container_responses));
 	if (!r && (!rows || !m.container_responses))
-		r = fail(err, ENOMEM, "no memory");
+		r = fail_nomem(err);
 	for (size_t i = 0; !r && i < n; i++) {
 		m.container_responses[m.n_container_responses++] = &rows[i];
 		r = prefer(t, resource, q->container_requests[i], &rows[i], err);

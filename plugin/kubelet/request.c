@@ -24,33 +24,30 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* kubelet passes ids in no order. They are sorted so that a VM's devices keep their places. */
-static int add_container(struct kubelet_request *r, char *const *ids, size_t n, struct err *err)
+static int add_container(struct kubelet_request *r, char **ids, size_t n, struct err *err)
 {
-	struct container *c = &r->v[r->n];
-
-	c->ids = calloc(n ? n : 1, sizeof(*c->ids));
-	if (!c->ids)
-		return fail(err, ENOMEM, "no memory");
-	r->n++;
-	for (size_t i = 0; i < n; i++) {
-		c->ids[c->n] = strdup(ids[i]);
-		if (!c->ids[c->n])
-			return fail(err, ENOMEM, "no memory");
-		c->n++;
-	}
-	qsort(c->ids, c->n, sizeof(*c->ids), compare_ids);
-	for (size_t i = 1; i < c->n; i++)
-		if (!strcmp(c->ids[i - 1], c->ids[i]))
-			return fail(err, EINVAL, "device %.80s is asked for twice", c->ids[i]);
-	return n ? 0 : fail(err, EINVAL, "a request for no device");
+	r->v[r->n++] = (struct container){ ids, n };
+	if (!n)
+		return fail(err, EINVAL, "a request for no device");
+	qsort(ids, n, sizeof(*ids), compare_ids);
+	for (size_t i = 1; i < n; i++)
+		if (!strcmp(ids[i - 1], ids[i]))
+			return fail(err, EINVAL, "device %.80s is asked for twice", ids[i]);
+	return 0;
 }
 
-static int start_request(struct kubelet_request *r, size_t n, struct err *err)
+/* msg is the request's from then on. */
+static int start_request(struct kubelet_request *r, ProtobufCMessage *msg, size_t containers,
+			 size_t ids, struct err *err)
 {
-	*r = (struct kubelet_request){ .v = calloc(n ? n : 1, sizeof(*r->v)) };
-	if (!r->v)
-		return fail(err, ENOMEM, "no memory");
-	return n ? 0 : fail(err, EINVAL, "a request for no container");
+	int e = request_size(containers, ids, err);
+
+	*r = (struct kubelet_request){ .msg = msg };
+	if (!e && !containers)
+		return fail(err, EINVAL, "a request for no container");
+	if (!e && !(r->v = calloc(containers, sizeof(*r->v))))
+		return fail_nomem(err);
+	return e;
 }
 
 /* Gives the request to the caller if e is 0, else frees it. Returns e. */
@@ -66,7 +63,7 @@ static int hand_over(int e, struct kubelet_request *r, struct kubelet_request *r
 int request_allocate(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err)
 {
 	V1beta1__AllocateRequest *q = v1beta1__allocate_request__unpack(NULL, len, msg);
-	struct kubelet_request r = { 0 };
+	struct kubelet_request r;
 	size_t ids = 0;
 	int e;
 
@@ -74,12 +71,10 @@ int request_allocate(const uint8_t *msg, size_t len, struct kubelet_request *ret
 		return fail(err, EINVAL, "not an AllocateRequest");
 	for (size_t i = 0; i < q->n_container_requests; i++)
 		ids += q->container_requests[i]->n_devices_ids;
-	e = request_size(q->n_container_requests, ids, err)
-		    ?: start_request(&r, q->n_container_requests, err);
+	e = start_request(&r, &q->base, q->n_container_requests, ids, err);
 	for (size_t i = 0; !e && i < q->n_container_requests; i++)
 		e = add_container(&r, q->container_requests[i]->devices_ids,
 				  q->container_requests[i]->n_devices_ids, err);
-	v1beta1__allocate_request__free_unpacked(q, NULL);
 	return hand_over(e, &r, ret);
 }
 
@@ -87,26 +82,20 @@ int request_prestart(const uint8_t *msg, size_t len, struct kubelet_request *ret
 {
 	V1beta1__PreStartContainerRequest *q =
 		v1beta1__pre_start_container_request__unpack(NULL, len, msg);
-	struct kubelet_request r = { 0 };
+	struct kubelet_request r;
 	int e;
 
 	if (!q)
 		return fail(err, EINVAL, "not a PreStartContainerRequest");
-	e = request_size(1, q->n_devices_ids, err) ?: start_request(&r, 1, err);
-	if (!e)
-		e = add_container(&r, q->devices_ids, q->n_devices_ids, err);
-	v1beta1__pre_start_container_request__free_unpacked(q, NULL);
+	e = start_request(&r, &q->base, 1, q->n_devices_ids, err)
+		    ?: add_container(&r, q->devices_ids, q->n_devices_ids, err);
 	return hand_over(e, &r, ret);
 }
 
 void request_free(struct kubelet_request *r)
 {
-	for (size_t i = 0; i < r->n; i++) {
-		for (size_t j = 0; j < r->v[i].n; j++)
-			free(r->v[i].ids[j]);
-		free(r->v[i].ids);
-	}
 	free(r->v);
+	protobuf_c_message_free_unpacked(r->msg, NULL);
 	*r = (struct kubelet_request){ 0 };
 }
 

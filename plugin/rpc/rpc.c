@@ -82,7 +82,7 @@ int rpc_new(struct loop *loop, struct rpc **ret, struct err *err)
 	int r;
 
 	if (!rpc)
-		return fail(err, ENOMEM, "no memory");
+		return fail_nomem(err);
 	rpc->last = &rpc->done;
 	rpc->loop = loop;
 	cond_init(&rpc->came);

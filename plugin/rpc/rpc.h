@@ -19,8 +19,6 @@ struct rpc_server;
 enum rpc_status {
 	RPC_OK = 0,
 	RPC_INVALID_ARGUMENT = 3,
-	RPC_DEADLINE_EXCEEDED = 4,
-	RPC_NOT_FOUND = 5,
 	RPC_FAILED_PRECONDITION = 9,
 	RPC_UNIMPLEMENTED = 12,
 	RPC_INTERNAL = 13,
@@ -55,8 +53,6 @@ void rpc_server_close(struct rpc_server *s);
 void *rpc_call_ctx(const struct rpc_call *call); /* the server's ctx */
 /* The descriptor of the call's connection, only for finding out the peer; -1: unknown. */
 int rpc_call_fd(const struct rpc_call *call);
-void rpc_call_set(struct rpc_call *call, void *data); /* a pointer for the handler's use */
-void *rpc_call_data(const struct rpc_call *call);
 void rpc_reply(struct rpc_call *call, const uint8_t *msg, size_t len);
 void rpc_fail(struct rpc_call *call, enum rpc_status status, const char *why);
 /* Sends one message of a stream. It replaces a message that has not been sent yet. */

@@ -99,7 +99,7 @@ int rpc_channel_new(struct rpc *rpc, int fd, struct rpc_channel **ret, struct er
 		close(fd);
 	grpc_channel_credentials_release(none);
 	if (!ch)
-		return fail(err, ENOMEM, "no memory for a channel");
+		return fail_nomem(err);
 	ch->rpc = rpc;
 	ch->next = rpc->channels;
 	rpc->channels = ch;
@@ -134,7 +134,7 @@ int rpc_ask(struct rpc_channel *ch, const char *path, const uint8_t *msg, size_t
 	grpc_op ops[6] = { 0 };
 
 	if (!a)
-		return fail(err, ENOMEM, "no memory for a request");
+		return fail_nomem(err);
 	*a = (struct ask){ .channel = ch,
 			   .next = ch->asks,
 			   .answer = answer,

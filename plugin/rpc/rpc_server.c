@@ -45,7 +45,6 @@ struct rpc_call {
 	bool handed; /* passed to the handler; neither answered nor ended yet */
 	bool asked;  /* the handler was called */
 	bool sending, begun, failing, over;
-	void *data;
 };
 
 static void server_unref(struct rpc_server *s)
@@ -180,16 +179,6 @@ int rpc_call_fd(const struct rpc_call *c)
 	return known ? (int)fd : -1;
 }
 
-void rpc_call_set(struct rpc_call *c, void *data)
-{
-	c->data = data;
-}
-
-void *rpc_call_data(const struct rpc_call *c)
-{
-	return c->data;
-}
-
 /* Ends a stream whose client is gone. A unary call must still be answered by its handler. */
 static void end_stream(struct rpc_call *c)
 {
@@ -321,7 +310,7 @@ int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, 
 	const grpc_channel_args all = { ARRAY_SIZE(args), args };
 
 	if (!s)
-		return fail(err, ENOMEM, "no memory for a server");
+		return fail_nomem(err);
 	*s = (struct rpc_server){
 		.rpc = rpc, .methods = methods, .n = n, .ctx = ctx, .refs = 1, .next = rpc->servers
 	};

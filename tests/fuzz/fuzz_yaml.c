@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "client/yaml.h"
 #include "k8s-sync/api/access.h"
+#include "k8s-sync/api/yaml.h"
 #include "pcidevfs/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -14,12 +14,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct err err = { 0 };
-	struct yaml *y = NULL;
+	json_object *y = NULL;
 	struct access a;
 
 	if (yml_read((const char *)data, size, &y, &err))
 		check(err.text[0] && !y);
-	yml_free(y);
+	json_object_put(y);
 	err = (struct err){ 0 };
 	if (access_parse((const char *)data, size, "/nowhere", &a, &err)) {
 		check(err.text[0] != 0);

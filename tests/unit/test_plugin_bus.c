@@ -8,7 +8,6 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "plugin/kubelet/answer.h"
-#include "plugin/kubelet/bus.h"
 #include "plugin/kubelet/devices.h"
 #include "plugindev.h"
 #include "test.h"

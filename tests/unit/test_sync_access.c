@@ -7,7 +7,6 @@
 
 #include "k8s-sync/api/access.h"
 #include "k8s-sync/api/pace.h"
-#include "k8s-sync/api/queue.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "test.h"

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "k8s-sync/agree/accord.h"
 #include "k8s-sync/agree/agree.h"
 #include "pcidevfs/util.h"
 #include "test.h"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "k8s-sync/api/expiry.h"
+#include "k8s-sync/api/access.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
