@@ -72,6 +72,7 @@ static_assert(CH_END <= CH_LOG, "no bit of change.h is that of the tree's own");
 /* The object whose file is read or written. */
 struct subject {
 	struct tree *tree;
+	const struct attr *row;	  /* of the file, in its show and store */
 	uint32_t slot;		  /* of its object */
 	const char *name;	  /* of its object: "0000:08:00.0", "alice" */
 	const struct device *dev; /* constant during the call; NULL if it is not a device */
@@ -99,9 +100,11 @@ struct attr {
 	const char *instead;
 	uint32_t flags;
 	change_bits bits; /* the changes that alter it */
-	/* Prints the file's text or the link's target. Never blocks or fails. The model is not
-	 * locked; a text beside the record (out_room()) takes its lock. */
+	/* Prints the file's text or the link's target; called by row_show(). Never blocks or fails.
+	 * The model is not locked; a text beside the record (out_room()) takes its lock. */
 	void (*show)(const struct subject *s, struct out *o);
+	const char *text; /* for a show and store that several rows share: attrs/rows.h */
+	size_t at;
 	/* Parses the text, which has no final newline and is clean. Returns 0 with
 	 * ret->value filled in (*ret is a request for this file of this device; ATTR_ALIAS: store
 	 * sets ret->file), or -errno with the sentence. ATTR_ASIDE: does the work itself, and ret
@@ -164,7 +167,10 @@ struct view {
 	enum obj_kind path[VIEW_DEPTH]; /* objects below dir, OBJ_ROOT: none */
 	uint16_t leaf; /* row, in the last object, that has the links; 0: its own directory */
 	int numbered;  /* links are sorted and named by facts.index */
-	/* Does the device belong there? Fills in the names of the objects on the path. */
+	/* Devices that have these caps, and none of those, belong there ... */
+	uint32_t caps, lacks;
+	/* ... if this agrees, which fills in the names of the objects on the path. NULL: there are
+	 * none. */
 	int (*member)(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME]);
 };
 
@@ -201,6 +207,8 @@ static inline bool row_takes(const struct attr *row, uint32_t caps)
 }
 /* Is the file of a device that lacks its write_caps. Returns -EACCES. */
 int row_refuse_write(const struct attr *row, const struct device *dev, struct err *err);
+/* Prints what a row with a show reads for this subject. */
+void row_show(const struct attr *row, const struct subject *s, struct out *o);
 /* Also finds links to it elsewhere. */
 const struct attr *attr_by_id(enum obj_kind kind, uint16_t id);
 const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *name);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Texts about many devices: inventory lines, and device iteration for metrics.c. */
+/* Texts about many devices: inventory lines, and what metrics.c and overview.c go through. */
 #include "inventory.h"
 
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
 
 /* Prints a file's text as a value: one line; of a link the last name. text: room to be reused. */
@@ -19,7 +20,7 @@ static void print_value(const struct attr *row, const struct subject *s, struct 
 	char *v, *slash;
 
 	text->len = 0;
-	row->show(s, text);
+	row_show(row, s, text);
 	v = text->data;
 	if (text->len) {
 		if (v[text->len - 1] == '\n')
@@ -115,6 +116,39 @@ size_t each_device(struct model *m, void (*take)(const struct device *dev, void 
 	}
 	free(keys);
 	return found;
+}
+
+void device_text(struct model *m, const struct key *key, size_t at, struct out *o)
+{
+	const struct device *dev;
+
+	model_lock(m);
+	dev = model_find(m, key);
+	if (dev)
+		model_text(m, (const struct room *)((const char *)dev + at), o);
+	model_unlock(m);
+}
+
+bool type_next(char **text, struct type_line *ret)
+{
+	struct pair p;
+	char *line;
+
+	while ((line = strsep(text, "\n"))) {
+		*ret = (struct type_line){ .name = "", .id = "" };
+		while (pair_next(&line, &p) == 1) {
+			if (!strcmp(p.key, "name"))
+				ret->name = p.value;
+			if (!strcmp(p.key, "id"))
+				ret->id = p.value;
+			if (!strcmp(p.key, "available") &&
+			    parse_u64(p.value, INT32_MAX, &ret->available))
+				ret->available = 0;
+		}
+		if (*ret->name)
+			return true;
+	}
+	return false;
 }
 
 struct inventory_text {

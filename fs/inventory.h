@@ -9,6 +9,7 @@
 #include "pcidevfs/change.h"
 
 struct device;
+struct key;
 struct model;
 struct out;
 struct subject;
@@ -24,6 +25,14 @@ void changed_names(int bus, uint32_t caps, change_bits bits, struct out *o);
  * are made. Returns the number of devices. *ret_failed is set if memory ran out. */
 size_t each_device(struct model *m, void (*take)(const struct device *dev, void *ctx), void *ctx,
 		   bool *ret_failed);
+/* Appends a room (FACT_ROOM) of the device, at this offset in struct device. */
+void device_text(struct model *m, const struct key *dev, size_t at, struct out *o);
+/* The next line of a text as in profiles, which is cut; false: there is none. */
+struct type_line {
+	const char *name, *id;
+	uint64_t available;
+};
+bool type_next(char **text, struct type_line *ret);
 void inventory_show(const struct subject *s, struct out *o);
 /* overview.c */
 void overview_show(const struct subject *s, struct out *o);

@@ -129,6 +129,14 @@ const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *nam
 	return NULL;
 }
 
+void row_show(const struct attr *row, const struct subject *s, struct out *o)
+{
+	struct subject of = *s;
+
+	of.row = row;
+	row->show(&of, o);
+}
+
 int row_refuse_write(const struct attr *row, const struct device *dev, struct err *err)
 {
 	if (row->instead)

@@ -9,7 +9,6 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
 #include "record.h"
 
@@ -37,41 +36,18 @@ static void print_device(const struct device *dev, struct out *o)
 	out_put(o, "} 1\n", 4);
 }
 
-/* line: one of the file profiles. */
-static void print_type(const char *device, char *line, struct out *o)
-{
-	const char *name = "";
-	uint64_t n = 0;
-	struct pair p;
-
-	while (pair_next(&line, &p) == 1) {
-		if (!strcmp(p.key, "name"))
-			name = p.value;
-		if (!strcmp(p.key, "available") && parse_u64(p.value, INT32_MAX, &n))
-			n = 0;
-	}
-	if (!*name)
-		return;
-	out_printf(o, "pcidevfs_vgpu_room{device=\"%s\",", device);
-	out_label(o, "profile", name);
-	out_printf(o, "} %llu\n", (unsigned long long)n);
-}
-
 static void print_room(struct model *m, const struct device *dev, struct out *o)
 {
-	const struct device *found;
+	char id[KEY_NAME + 8], *at;
 	struct out all = { 0 };
-	char id[KEY_NAME + 8], *save = NULL;
+	struct type_line type;
 
-	model_lock(m);
-	found = model_find(m, &dev->key);
-	if (found)
-		model_text(m, &found->facts.profiles, &all);
-	model_unlock(m);
-	key_id(&dev->key, id);
-	for (char *line = all.data ? strtok_r(all.data, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save))
-		print_type(id, line, o);
+	device_text(m, &dev->key, offsetof(struct device, facts.profiles), &all);
+	for (at = all.data; type_next(&at, &type);) {
+		out_printf(o, "pcidevfs_vgpu_room{device=\"%s\",", key_id(&dev->key, id));
+		out_label(o, "profile", type.name);
+		out_printf(o, "} %llu\n", (unsigned long long)type.available);
+	}
 	o->failed |= all.failed;
 	out_free(&all);
 }

@@ -50,7 +50,7 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 	if (!r && (!n.row || !S_ISLNK(n.row->mode)))
 		r = -EINVAL;
 	if (!r)
-		n.row->show(&n.subject, &o);
+		row_show(n.row, &n.subject, &o);
 	if (!r && o.failed)
 		r = -ENOMEM;
 	if (r)

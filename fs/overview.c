@@ -67,7 +67,7 @@ static bool read_file(const struct overview *t, const struct device *dev, const 
 
 	if (!row || !row->key || !row_fits(row, dev->caps))
 		return false;
-	row->show(&s, o);
+	row_show(row, &s, o);
 	return strcmp(out_text(o), "none\n") != 0;
 }
 

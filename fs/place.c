@@ -102,7 +102,8 @@ static struct place wanted_place(struct tree *t, const struct view *v, uint32_t 
 	char name[VIEW_DEPTH][OBJECT_NAME] = { { 0 } };
 	struct place p = { 0 };
 
-	if (!dev || !v->member(dev, name))
+	if (!dev || (dev->caps & (v->caps | v->lacks)) != v->caps ||
+	    (v->member && !v->member(dev, name)))
 		return p;
 	p.in = leaf_of(t, v, name) + 1;
 	p.key = v->numbered ? (uint32_t)dev->facts.index : slot;

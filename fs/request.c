@@ -50,13 +50,15 @@ int request_parse(const struct subject *s, const struct attr *row, const char *t
 		 struct request *ret, struct err *err)
 {
 	struct request request = { 0 };
+	struct subject of = *s;
 	int r;
 
+	of.row = row;
 	if (s->dev)
 		request.dev = s->dev->key;
 	if (!(row->flags & ATTR_ASIDE))
 		STR_COPY(request.file, row->name);
-	r = row->store(s, text, &request, err);
+	r = row->store(&of, text, &request, err);
 	if (row->flags & ATTR_ALIAS && !request.made_by[0])
 		STR_COPY(request.as, row->name);
 	if (!r)

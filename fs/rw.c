@@ -246,7 +246,7 @@ static void reply_fresh(const struct read_job *job, const struct node *n)
 		files_seen(job->tree->files, job->file);
 	if (n->row->flags & ATTR_HOLDER)
 		s.reader = job->file ? &job->file->creds : &nobody;
-	n->row->show(&s, &o);
+	row_show(n->row, &s, &o);
 	text = o.failed ? NULL : text_take(&o);
 	if (text)
 		reply_text(job, n, text);

@@ -142,7 +142,7 @@ static off_t exact_size(const struct node *n, const struct attr *row)
 	struct out o = { 0 };
 	off_t size;
 
-	row->show(&n->subject, &o);
+	row_show(row, &n->subject, &o);
 	size = o.failed ? SYSFS_SIZE : (off_t)o.len;
 	out_free(&o);
 	return size;

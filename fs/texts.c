@@ -187,7 +187,7 @@ static int make(struct made *p, struct text **ret)
 		if (node_get(p->tree, p->ino, &n))
 			return -ENODEV;
 	}
-	n.row->show(&n.subject, &o);
+	row_show(n.row, &n.subject, &o);
 	*ret = o.failed ? NULL : text_take(&o);
 	out_free(&o);
 	return *ret ? 0 : -ENOMEM;

@@ -7,30 +7,6 @@
 #include "internal.h"
 #include "pcidevfs/util.h"
 
-static int is_gpu(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
-{
-	(void)name;
-	return (dev->caps & (CAP_GPU | CAP_VF)) == CAP_GPU;
-}
-
-static int is_vgpu(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
-{
-	(void)name;
-	return dev->kind == KIND_VGPU;
-}
-
-static int is_vf(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
-{
-	(void)name;
-	return !!(dev->caps & CAP_VF);
-}
-
-static int is_nic(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
-{
-	(void)name;
-	return !!(dev->caps & CAP_NIC);
-}
-
 /* Can the name be an entry of a directory? */
 static int is_entry(const char *name)
 {
@@ -75,25 +51,11 @@ static int of_pf(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 	return device_is_vf(dev) && dev->facts.index >= 0;
 }
 
-/* The link from a directory at this depth to the device's own. */
-static void show_link(const struct subject *s, const char *up, struct out *o)
+/* The link to the device's own directory; text: the way up from where it lies. */
+static void link_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%s%s/%s", up, obj_type(kind_of_bus(s->dev->key.bus))->dir->name, s->name);
-}
-
-static void flat_show(const struct subject *s, struct out *o)
-{
-	show_link(s, "../", o);
-}
-
-static void labelled_show(const struct subject *s, struct out *o)
-{
-	show_link(s, "../../", o);
-}
-
-static void resource_show(const struct subject *s, struct out *o)
-{
-	show_link(s, "../../../../", o);
+	out_printf(o, "%s%s/%s", s->row->text,
+		   obj_type(kind_of_bus(s->dev->key.bus))->dir->name, s->name);
 }
 
 static void virtfn_show(const struct subject *s, struct out *o)
@@ -110,23 +72,24 @@ static void virtfn_show(const struct subject *s, struct out *o)
 		.name = (called), .id = (number), .mode = S_IFDIR | 0755, .entries = (has),        \
 		.since = (from), .help = (about)                                                   \
 	}
-#define LINK(number, target)                                                                       \
+#define LINK(number, up)                                                                           \
 	{                                                                                          \
-		.name = "link", .id = LINK_ID(number), .mode = S_IFLNK | 0777, .show = (target)    \
+		.name = "link", .id = LINK_ID(number), .mode = S_IFLNK | 0777, .show = link_show,  \
+		.text = (up)                                                                       \
 	}
 
-/* A directory of links to the devices that satisfy the rule. */
-#define FLAT(number, called, rule, from, about)                                                    \
+/* A directory of links to the devices that have these caps. */
+#define FLAT(number, called, has, not, from, about)                                                \
 	{                                                                                          \
 		.dir = DIR(number, called, LINKS(number, LASTING), from, about),                   \
-		.link = LINK(number, flat_show), .member = (rule)                                  \
+		.link = LINK(number, "../"), .caps = (has), .lacks = (not)                         \
 	}
 
 /* A directory for each label that the rule gives, with links to the devices. */
 #define LABELLED(number, called, rule, life, from, about)                                          \
 	{                                                                                          \
 		.dir = DIR(number, called, CHILDREN(OBJ_LABEL + (number), life), from, about),     \
-		.link = LINK(number, labelled_show), .path = { OBJ_LABEL + (number) },             \
+		.link = LINK(number, "../../"), .path = { OBJ_LABEL + (number) },                  \
 		.member = (rule), .label = {                                                       \
 			.path = called "/<label>",                                                 \
 			.tables = no_tables,                                                       \
@@ -138,23 +101,25 @@ static void virtfn_show(const struct subject *s, struct out *o)
 
 /* The kernel remembers ids over upgrades: an id must never be given to another view. */
 const struct view views[] = {
-	FLAT(23, "gpus", is_gpu, "0.1", "links to display controllers that are no VF"),
-	FLAT(24, "vgpus", is_vgpu, "0.1", "links to VFs that can be a vGPU, whether they are one or not"),
-	FLAT(25, "vfs", is_vf, "0.1", "links to VFs"),
-	FLAT(26, "nics", is_nic, "0.1", "links to network controllers"),
+	FLAT(23, "gpus", CAP_GPU, CAP_VF, "0.1", "links to display controllers that are no VF"),
+	FLAT(24, "vgpus", CAP_VGPU | CAP_VF, 0, "0.1",
+	     "links to VFs that can be a vGPU, whether they are one or not"),
+	FLAT(25, "vfs", CAP_VF, 0, "0.1", "links to VFs"),
+	FLAT(26, "nics", CAP_NIC, 0, "0.1", "links to network controllers"),
 	LABELLED(27, "claims", in_claim, BRIEF, "0.1",
 		 "a directory for each claimant, with links to what it holds; / in a name reads !"),
 	LABELLED(28, "iommu_groups", in_group, LASTING, "0.1",
 		 "a directory for each IOMMU group, with links to its members"),
 	{ .dir = DIR(ROW_RESOURCES, "resources", CHILDREN(OBJ_VENDOR, BRIEF), "0.1",
 		     "what is offered to pods: a directory VENDOR.com/NAME for each resource"),
-	  .link = LINK(ROW_RESOURCES, resource_show),
+	  .link = LINK(ROW_RESOURCES, "../../../../"),
 	  .path = { OBJ_VENDOR, OBJ_RESOURCE },
 	  .leaf = ROW_RES_DEVICES,
 	  .member = in_resource },
 	/* In the PF's own directory. */
 	{ .dir = { .id = ROW_VIRTFN },
-	  .link = LINK(ROW_VIRTFN, virtfn_show),
+	  .link = { .name = "link", .id = LINK_ID(ROW_VIRTFN), .mode = S_IFLNK | 0777,
+		    .show = virtfn_show },
 	  .path = { OBJ_DEVICE },
 	  .numbered = 1,
 	  .member = of_pf },

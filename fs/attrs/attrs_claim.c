@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "fs/internal.h"
-#include "offer.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/txn.h"
+#include "pcidevfs/names.h"
+#include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "rows.h"
 
@@ -87,6 +87,115 @@ static int claim_store(const struct subject *s, const char *text, struct request
 	return r;
 }
 
+static void resource_name_show(const struct subject *s, struct out *o)
+{
+	char name[RESOURCE_NAME];
+
+	device_resource(s->dev, name);
+	out_line(o, name);
+}
+
+/* kubelet reserves names below kubernetes.io, and puts "requests." in front of others. */
+static bool is_extended(const char *name)
+{
+	return names_qualified(name) && strncmp(name, "requests.", 9) &&
+	       !strstr(name, "kubernetes.io/");
+}
+
+static int resource_name_store(const struct subject *s, const char *text, struct request *ret,
+			struct err *err)
+{
+	if (strcmp(text, "none") && !is_extended(text))
+		return fail(
+			err, EINVAL,
+			"resource_name: kubelet does not accept the name \"%.128s\"; use a form "
+			"such as example.com/MY_NIC (a domain in lower case, a slash, then at most "
+			"63 letters, digits and - _ .), or none for the computed name",
+			text);
+	return name_store(s, text, RESOURCE_NAME, ret, err);
+}
+
+/* Is another device than `but` offered under this name? */
+static bool is_offered(struct tree *t, const char *name, const struct key *but)
+{
+	const char *slash = strchr(name, '/');
+	const struct elem *e = NULL;
+	char vendor[RESOURCE_NAME];
+	struct key key = { 0 };
+	uint32_t slot;
+	size_t n = 0;
+	bool found;
+
+	if (!slash)
+		return false;
+	snprintf(vendor, sizeof(vendor), "%.*s", (int)(slash - name), name);
+	pthread_mutex_lock(&t->lock);
+	slot = objects_find(t->objects, OBJ_VENDOR, 0, vendor);
+	if (slot != NO_SLOT)
+		slot = objects_find(t->objects, OBJ_RESOURCE, slot, slash + 1);
+	if (slot != NO_SLOT)
+		e = set_from(t->sets, set_id(slot, ROW_RES_DEVICES), 0, &n);
+	if (e)
+		object_key(objects_at(t->objects, e->slot), &key);
+	found = n > 1 || (e && !key_eq(&key, but));
+	pthread_mutex_unlock(&t->lock);
+	return found;
+}
+
+/* Under another name a pod that asked for other devices could get it. */
+static int refuse_pool(const struct subject *s, const struct device *next, const char *file,
+		       struct err *err)
+{
+	char was[RESOURCE_NAME], is[RESOURCE_NAME];
+
+	device_resource(s->dev, was);
+	device_resource(next, is);
+	if (!strcmp(was, is) || !is_offered(s->tree, is, &s->dev->key))
+		return 0;
+	return fail(
+		err, EACCES,
+		"%s: other devices are offered as %s; to add one to them needs the group pcidevfs "
+		"or CAP_DAC_OVERRIDE",
+		file, is);
+}
+
+static int resource_name_reaches(const struct subject *s, const struct request *request, struct err *err)
+{
+	struct device next = *s->dev;
+
+	STR_COPY(next.intent.resource, request->value);
+	return refuse_pool(s, &next, "resource_name", err);
+}
+
+static void pooled_show(const struct subject *s, struct out *o)
+{
+	out_printf(o, "%d\n", !s->dev->intent.single);
+}
+
+static int pooled_store(const struct subject *s, const char *text, struct request *ret, struct err *err)
+{
+	bool pooled;
+
+	if (parse_bool(text, &pooled))
+		return fail(
+			err, EINVAL,
+			"pooled: \"%.64s\" is neither 1, which shares the resource name of %s with "
+			"equal devices, nor 0, which gives it one of its own",
+			text, s->dev->key.name);
+	STR_COPY(ret->value, pooled ? "1" : "0");
+	return 0;
+}
+
+static int pooled_reaches(const struct subject *s, const struct request *request, struct err *err)
+{
+	struct device next = *s->dev;
+
+	if (!strcmp(request->value, "0"))
+		return 0; /* no other device has its own name */
+	next.intent.single = false;
+	return refuse_pool(s, &next, "pooled", err);
+}
+
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
 	{ KEY_RW("resource_name", 10, resource_name_show, resource_name_store), .bits = CH_NAME,
@@ -95,7 +204,7 @@ static const struct attr rows[] = {
 		  "or none for the computed one, which stays as it is while it is claimed. A "
 		  "name that other devices are offered as needs the group pcidevfs. What is not "
 		  "claimable has the computed one" },
-	{ KEY_RO("resource_override", 62, resource_override_show), .bits = CH_OVERRIDE,
+	{ KEY_RO_OF("resource_override", 62, intent.resource), .bits = CH_OVERRIDE,
 	  .caps = CAP_CLAIM,
 	  .help = "the name that was written to resource_name, or none" },
 	{ KEY_RO("former_driver", 88, former_driver_show), .bits = CH_FORMER, .caps = CAP_PCI | CAP_CLAIM,

@@ -3,25 +3,17 @@
 #include "fs/internal.h"
 #include "rows.h"
 
-static void address_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->key.name);
-}
-
 /* As the kernel says: ids of USB have none. */
 static const char *hex(const struct subject *s)
 {
 	return s->dev->caps & CAP_USB ? "" : "0x";
 }
 
-static void vendor_show(const struct subject *s, struct out *o)
+static void id_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%s%04x\n", hex(s), s->dev->facts.vendor);
-}
+	const uint16_t *id = (const uint16_t *)((const char *)s->dev + s->row->at);
 
-static void device_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "%s%04x\n", hex(s), s->dev->facts.device);
+	out_printf(o, "%s%04x\n", hex(s), *id);
 }
 
 static void class_show(const struct subject *s, struct out *o)
@@ -29,67 +21,37 @@ static void class_show(const struct subject *s, struct out *o)
 	out_printf(o, "%s%06x\n", hex(s), s->dev->facts.class_code);
 }
 
-static void numa_node_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "%d\n", (int)s->dev->facts.numa_node);
-}
-
-static void driver_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.driver);
-}
-
-static void netdev_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.netdev);
-}
-
-static void disk_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.disk);
-}
-
-static void drm_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.drm);
-}
-
 static void kind_show(const struct subject *s, struct out *o)
 {
 	out_line(o, kind_name(s->dev->kind));
 }
 
-static void description_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->names.description);
-}
-
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
-	{ RO("address", 2, address_show), .bits = CH_IDENTITY, .flags = ATTR_CONST,
+	{ RO_OF("address", 2, key.name), .bits = CH_IDENTITY, .flags = ATTR_CONST,
 	  .help = "its address on its bus, as the directory is called" },
-	{ KEY_RO("vendor", 3, vendor_show), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
+	{ KEY_RO("vendor", 3, id_show), AT(facts.vendor), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
 	  .help = "vendor id, as in sysfs" },
-	{ KEY_RO("device", 4, device_show), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
+	{ KEY_RO("device", 4, id_show), AT(facts.device), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
 	  .help = "device id, as in sysfs" },
 	{ KEY_RO("class", 5, class_show), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
 	  .help = "class code, as in sysfs; of a USB device with class 0 that of its first interface" },
-	{ KEY_RO("numa_node", 6, numa_node_show), .bits = CH_FACT(numa_node), .flags = ATTR_CONST,
+	{ KEY_RO_OF("numa_node", 6, facts.numa_node), .bits = CH_FACT(numa_node), .flags = ATTR_CONST,
 	  .help = "NUMA node, -1 when the kernel knows none" },
-	{ KEY_RO("driver", 7, driver_show), .bits = CH_FACT(driver),
+	{ KEY_RO_OF("driver", 7, facts.driver), .bits = CH_FACT(driver),
 	  .help = "the driver that is bound, or none; of a USB device that of the first interface with one" },
 	{ KEY_RO("kind", 8, kind_show), .bits = CH_KIND, .flags = ATTR_CONST,
 	  .help = "pci, sriov-gpu, sriov-nic, sriov, vf, vgpu (a VF of a GPU, which can be a vGPU), "
 		  "mdev, usb, hub (of USB) or bridge; fixed by what the device is" },
-	{ KEY_RO("description", 9, description_show), .bits = CH_DESCRIPTION, .flags = ATTR_CONST,
+	{ KEY_RO_OF("description", 9, names.description), .bits = CH_DESCRIPTION, .flags = ATTR_CONST,
 	  .help = "class: vendor product, from pci.ids or usb.ids; a USB device that is in none is called by its own "
 		  "words, other than printable characters read ?" },
-	{ KEY_RO("netdev", 34, netdev_show), .bits = CH_FACT(netdev),
+	{ KEY_RO_OF("netdev", 34, facts.netdev), .bits = CH_FACT(netdev),
 	  .help = "its network interface, such as enp2s0f1, or none. If it has 3, the first and how "
 		  "many more: enp2s0 +2. It follows a rename" },
-	{ KEY_RO("disk", 35, disk_show), .bits = CH_FACT(disk),
+	{ KEY_RO_OF("disk", 35, facts.disk), .bits = CH_FACT(disk),
 	  .help = "its disk, such as nvme0n1, likewise. A USB controller is called by what is on its ports" },
-	{ KEY_RO("drm", 36, drm_show), .bits = CH_FACT(drm),
+	{ KEY_RO_OF("drm", 36, facts.drm), .bits = CH_FACT(drm),
 	  .help = "its graphics card below /dev/dri, such as card0, likewise" },
 };
 /* clang-format on */

@@ -13,47 +13,36 @@
 #include "fs/ring.h"
 #include "rows.h"
 
-static void readme_show(const struct subject *s, struct out *o)
-{
-	(void)s;
-	out_printf(
-		o, "%s",
-		"A write was refused? Read last_error in the same directory: it says why, and the way out.\n"
-		"  cat devices/ADDRESS/last_error             log has the last writes\n"
-		"\n"
-		"This tree shows every PCI function and USB device of this machine, and changes them by\n"
-		"plain writes.\n"
-		"  cat overview                               all of them in one table: watch cat overview\n"
-		"  ls devices                                 all PCI functions by address\n"
-		"  ls -l gpus vgpus nics vfs usb iommu_groups the same by what they are\n"
-		"  grep -d skip . devices/ADDRESS/*           one function: facts, state, reason\n"
-		"  grep . devices/*/claimable                 what can be given away, and why the others cannot\n"
-		"  echo alice > devices/ADDRESS/claim         take it, with its IOMMU group, for a VM\n"
-		"  virsh attach-device VM devices/ADDRESS/hostdev.xml   into the VM; its managed='no' leaves\n"
-		"                                             the claim alone; qemu has QEMU's words\n"
-		"  qm set 100 --hostpci0 ADDRESS,pcie=1       Proxmox VE: into VM 100, machine q35\n"
-		"  echo none > devices/ADDRESS/claim          give it back to the driver it had\n"
-		"  ls claims/alice                            what alice holds; alice is a label, not a user\n"
-		"  echo claim alice > devices/ADDRESS/plan; cat devices/ADDRESS/plan\n"
-		"                                             what that would do, without doing it\n"
-		"Several at once, all or nothing: ctl takes lines ADDRESS/FILE VALUE, then commit.\n"
-		"What was asked is kept over reboots: intents shows it; journalctl -u pcidevfsd has what\n"
-		"was changed and refused since then. chown USER claim plan ctl, and profile enabled of a\n"
-		"vGPU, in its directory and in each of its iommu_group, lets USER claim it.\n"
-		"\n"
-		"state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
-		"inventory is everything in one read, events the last changes, events_pipe the same as\n"
-		"they come (it waits for more). poll (POLLPRI) wakes on every file that changes, except\n"
-		"health: read that again.\n"
-		"health says what this machine lacks, metrics.prom is for Prometheus.\n"
-		"`sudo echo x > file` writes as you, not as root: echo x | sudo tee file\n");
-}
-
-static void version_show(const struct subject *s, struct out *o)
-{
-	(void)s;
-	out_printf(o, "%s\n", VERSION);
-}
+static const char readme[] =
+	"A write was refused? Read last_error in the same directory: it says why, and the way out.\n"
+	"  cat devices/ADDRESS/last_error             log has the last writes\n"
+	"\n"
+	"This tree shows every PCI function and USB device of this machine, and changes them by\n"
+	"plain writes.\n"
+	"  cat overview                               all of them in one table: watch cat overview\n"
+	"  ls devices                                 all PCI functions by address\n"
+	"  ls -l gpus vgpus nics vfs usb iommu_groups the same by what they are\n"
+	"  grep -d skip . devices/ADDRESS/*           one function: facts, state, reason\n"
+	"  grep . devices/*/claimable                 what can be given away, and why the others cannot\n"
+	"  echo alice > devices/ADDRESS/claim         take it, with its IOMMU group, for a VM\n"
+	"  virsh attach-device VM devices/ADDRESS/hostdev.xml   into the VM; its managed='no' leaves\n"
+	"                                             the claim alone; qemu has QEMU's words\n"
+	"  qm set 100 --hostpci0 ADDRESS,pcie=1       Proxmox VE: into VM 100, machine q35\n"
+	"  echo none > devices/ADDRESS/claim          give it back to the driver it had\n"
+	"  ls claims/alice                            what alice holds; alice is a label, not a user\n"
+	"  echo claim alice > devices/ADDRESS/plan; cat devices/ADDRESS/plan\n"
+	"                                             what that would do, without doing it\n"
+	"Several at once, all or nothing: ctl takes lines ADDRESS/FILE VALUE, then commit.\n"
+	"What was asked is kept over reboots: intents shows it; journalctl -u pcidevfsd has what\n"
+	"was changed and refused since then. chown USER claim plan ctl, and profile enabled of a\n"
+	"vGPU, in its directory and in each of its iommu_group, lets USER claim it.\n"
+	"\n"
+	"state is one word, reason the sentence behind it; host_critical says what the host needs.\n"
+	"inventory is everything in one read, events the last changes, events_pipe the same as\n"
+	"they come (it waits for more). poll (POLLPRI) wakes on every file that changes, except\n"
+	"health: read that again.\n"
+	"health says what this machine lacks, metrics.prom is for Prometheus.\n"
+	"`sudo echo x > file` writes as you, not as root: echo x | sudo tee file\n";
 
 static struct ring *events_ring(const struct tree *t)
 {
@@ -88,19 +77,12 @@ static void intents_show(const struct subject *s, struct out *o)
 		intents_print(s->tree->conf.intents, o);
 }
 
-static void ctl_show(const struct subject *s, struct out *o)
-{
-	(void)s;
-	out_printf(o, "write lines ADDRESS/FILE VALUE, then commit, check or abort; answers are read "
-		      "from the same open file\n");
-}
-
 /* Directories of devices are rows of kinds.c and views.c. */
 /* clang-format off */
 static const struct attr root_rows[] = {
-	{ RO("README", 2, readme_show), .flags = ATTR_CONST,
+	{ ROW("README", 2, 0444), FIXED(readme), .flags = ATTR_CONST,
 	  .help = "how to use this tree" },
-	{ RO("version", 3, version_show), .flags = ATTR_CONST,
+	{ ROW("version", 3, 0444), FIXED(VERSION "\n"), .flags = ATTR_CONST,
 	  .help = "version of the program that mounted it" },
 	{ RO("overview", 13, overview_show), .bits = CH_ANY, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "for people: a table of all devices, sorted by address, and of claimed ones that are "
@@ -129,7 +111,9 @@ static const struct attr root_rows[] = {
 	  .help = "what this machine and this mount can and cannot do, a line each" },
 	{ RO("metrics.prom", 10, metrics_show), .bits = CH_ANY | CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "numbers in Prometheus' text format" },
-	{ ROW("ctl", 11, 0660), .show = ctl_show, .flags = ATTR_CTL,
+	{ ROW("ctl", 11, 0660), .flags = ATTR_CTL,
+	  FIXED("write lines ADDRESS/FILE VALUE, then commit, check or abort; answers are read from the "
+		"same open file\n"),
 	  .help = "transactions over several devices: lines ADDRESS/FILE VALUE, then commit, check or abort; "
 		  "the answer is read from the same open file (docs/CTL.md)" },
 	{ RO("intents", 12, intents_show), .bits = CH_ANY | CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
@@ -139,9 +123,32 @@ static const struct attr root_rows[] = {
 };
 const struct attr_table attrs_root = { root_rows, ARRAY_SIZE(root_rows) };
 
-/* Prints how many of the resource's devices satisfy counts(). */
-static void print_count(const struct subject *s, bool (*counts)(const struct device *dev),
-			struct out *o)
+static bool is_offered(const struct device *dev)
+{
+	(void)dev;
+	return true;
+}
+
+static bool is_healthy(const struct device *dev)
+{
+	return dev->state != STATE_STUCK && dev->state != STATE_UNHEALTHY;
+}
+
+static bool is_used(const struct device *dev)
+{
+	return device_is_allocated(dev) || dev->state == STATE_HELD;
+}
+
+static bool is_free(const struct device *dev)
+{
+	return dev->state == STATE_CLAIMED && !dev->taken;
+}
+
+static bool (*const counted[])(const struct device *dev) = { is_offered, is_healthy, is_used, is_free };
+enum { CAPACITY, HEALTHY, ALLOCATED, FREE };
+
+/* Prints how many of the resource's devices are so. at: an index of counted[]. */
+static void count_devices(const struct subject *s, struct out *o)
 {
 	struct tree *t = s->tree;
 	uint64_t set = set_id(s->slot, ROW_RES_DEVICES);
@@ -165,61 +172,24 @@ static void print_count(const struct subject *s, bool (*counts)(const struct dev
 			break;
 		model_lock(t->conf.model);
 		d = model_find(t->conf.model, &dev);
-		count += d && counts(d);
+		count += d && counted[s->row->at](d);
 		model_unlock(t->conf.model);
 	}
 	out_printf(o, "%zu\n", count);
 }
 
-static bool is_offered(const struct device *dev)
-{
-	(void)dev;
-	return true;
-}
-
-static void capacity_show(const struct subject *s, struct out *o)
-{
-	print_count(s, is_offered, o);
-}
-
-static bool is_healthy(const struct device *dev)
-{
-	return dev->state != STATE_STUCK && dev->state != STATE_UNHEALTHY;
-}
-
-static void healthy_show(const struct subject *s, struct out *o)
-{
-	print_count(s, is_healthy, o);
-}
-
-static bool is_used(const struct device *dev)
-{
-	return device_is_allocated(dev) || dev->state == STATE_HELD;
-}
-
-static void allocated_show(const struct subject *s, struct out *o)
-{
-	print_count(s, is_used, o);
-}
-
-static bool is_free(const struct device *dev)
-{
-	return dev->state == STATE_CLAIMED && !dev->taken;
-}
-
-static void free_show(const struct subject *s, struct out *o)
-{
-	print_count(s, is_free, o);
-}
+#define COUNT(name, number, which)                                                                 \
+	RO(name, number, count_devices), .at = (which), .flags = ATTR_WORK | ATTR_SNAPSHOT,        \
+		.bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED
 
 static const struct attr resource_rows[] = {
-	{ RO("capacity", 2, capacity_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	{ COUNT("capacity", 2, CAPACITY),
 	  .help = "devices offered under this name, in use or not" },
-	{ RO("healthy", 3, healthy_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	{ COUNT("healthy", 3, HEALTHY),
 	  .help = "those that are neither stuck nor unhealthy" },
-	{ RO("allocated", 4, allocated_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	{ COUNT("allocated", 4, ALLOCATED),
 	  .help = "those that are allocated or held open" },
-	{ RO("free", 5, free_show), .bits = CH_STATE | CH_BEHIND | CH_CLAIM | CH_NAME | CH_ALLOCATED, .flags = ATTR_WORK | ATTR_SNAPSHOT,
+	{ COUNT("free", 5, FREE),
 	  .help = "those that can be allocated now" },
 	{ ROW("devices", ROW_RES_DEVICES, S_IFDIR | 0755), .entries = &resource_devices,
 	  .help = "links to the devices" },

@@ -12,16 +12,6 @@
 #include "pcidevfs/util.h"
 #include "rows.h"
 
-static void totalvfs_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "%d\n", (int)s->dev->facts.total_vfs);
-}
-
-static void numvfs_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "%d\n", (int)s->dev->facts.num_vfs);
-}
-
 static int numvfs_store(const struct subject *s, const char *text, struct request *ret,
 			struct err *err)
 {
@@ -59,16 +49,17 @@ static void physfn_show(const struct subject *s, struct out *o)
 
 /* ---- settings of a NIC's VF */
 
-static void setting_show(const struct subject *s, enum vfconf which, struct out *o)
+/* at: enum vfconf */
+static void setting_show(const struct subject *s, struct out *o)
 {
 	char value[VFCONF_VALUE];
 
-	vfconf_get(s->dev->facts.vfconf, which, value);
+	vfconf_get(s->dev->facts.vfconf, (enum vfconf)s->row->at, value);
 	out_line(o, value);
 }
 
-static int setting_store(const struct subject *s, enum vfconf which, const char *text,
-			 struct request *ret, struct err *err)
+static int setting_store(const struct subject *s, const char *text, struct request *ret,
+			 struct err *err)
 {
 	static const char *const legal[VFCONF_COUNT] = {
 		[VFCONF_MAC] = "an address of one card such as 52:54:00:12:34:56",
@@ -81,10 +72,10 @@ static int setting_store(const struct subject *s, enum vfconf which, const char 
 
 	if (!strcmp(text, "none"))
 		return 0;
-	rc = vfconf_parse(which, text, value);
+	rc = vfconf_parse((enum vfconf)s->row->at, text, value);
 	if (rc)
 		return fail(err, -rc, "%s: \"%.64s\" is not %s; write one for %s, or none",
-			    vfconf_name(which), text, legal[which], s->dev->key.name);
+			    s->row->name, text, legal[s->row->at], s->dev->key.name);
 	STR_COPY(ret->value, value);
 	return 0;
 }
@@ -98,51 +89,34 @@ static int setting_reaches(const struct subject *s, const struct request *reques
 		    request->file, s->dev->key.name);
 }
 
-#define SETTING(name, which)                                                                       \
-	static void name##_show(const struct subject *s, struct out *o)                            \
-	{                                                                                          \
-		setting_show(s, which, o);                                                         \
-	}                                                                                          \
-                                                                                                   \
-	static int name##_store(const struct subject *s, const char *text, struct request *ret,    \
-				struct err *err)                                                   \
-	{                                                                                          \
-		return setting_store(s, which, text, ret, err);                                    \
-	}
-
-SETTING(mac, VFCONF_MAC)
-SETTING(vlan, VFCONF_VLAN)
-SETTING(trust, VFCONF_TRUST)
-SETTING(spoofchk, VFCONF_SPOOFCHK)
+#define SETTING(name, number, which, bit)                                                          \
+	RW(name, number, setting_show, setting_store), .at = (which), .bits = (bit),               \
+		.caps = CAP_VF | CAP_NIC, .reaches = setting_reaches
 
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
-	{ KEY_RO("sriov_totalvfs", 12, totalvfs_show), .bits = CH_FACT(total_vfs), .caps = CAP_SRIOV,
+	{ KEY_RO_OF("sriov_totalvfs", 12, facts.total_vfs), .bits = CH_FACT(total_vfs), .caps = CAP_SRIOV,
 	  .help = "how many VFs it can have" },
-	{ KEY_RW("sriov_numvfs", 13, numvfs_show, numvfs_store), .bits = CH_NUMVFS,
+	{ KEY_RW_OF("sriov_numvfs", 13, facts.num_vfs, numvfs_store), .bits = CH_NUMVFS,
 	  .caps = CAP_SRIOV, .write_caps = CAP_NUMVFS, .instead = "enabled",
 	  .help = "how many VFs it has; the links virtfn<N> lead to them. Writing N "
 		  "removes all present VFs, then makes N; refused while one is claimed or held. "
 		  "Read only where the driver makes the VFs itself: enabled" },
 	{ KEY_LINK("physfn", 14, physfn_show), .bits = CH_PARENT, .caps = CAP_VF,
 	  .help = "its PF" },
-	{ RW("mac", 70, mac_show, mac_store), .bits = CH_MAC, .caps = CAP_VF | CAP_NIC,
-	  .reaches = setting_reaches,
+	{ SETTING("mac", 70, VFCONF_MAC, CH_MAC),
 	  .help = "the Ethernet address that the driver of its PF gives it, as the kernel says; none: "
 		  "the driver of the VF chooses. Kept, and set again before its claim is restored; "
 		  "none puts back what was there before, and so does the release of the claim if it "
 		  "was set during that. Refused while it is held or allocated. Needs the group "
 		  "pcidevfs, or root" },
-	{ RW("vlan", 71, vlan_show, vlan_store), .bits = CH_VLAN, .caps = CAP_VF | CAP_NIC,
-	  .reaches = setting_reaches,
+	{ SETTING("vlan", 71, VFCONF_VLAN, CH_VLAN),
 	  .help = "the VLAN (802.1Q, up to 4094) in which all its frames are; 0: none is added. Kept "
 		  "likewise" },
-	{ RW("trust", 72, trust_show, trust_store), .bits = CH_TRUST, .caps = CAP_VF | CAP_NIC,
-	  .reaches = setting_reaches,
+	{ SETTING("trust", 72, VFCONF_TRUST, CH_TRUST),
 	  .help = "1: its guest may change its address and see all frames, where the driver allows "
 		  "that; none: the driver has no such setting. Kept likewise" },
-	{ RW("spoofchk", 73, spoofchk_show, spoofchk_store), .bits = CH_SPOOFCHK,
-	  .caps = CAP_VF | CAP_NIC, .reaches = setting_reaches,
+	{ SETTING("spoofchk", 73, VFCONF_SPOOFCHK, CH_SPOOFCHK),
 	  .help = "1: frames with another sender's address are dropped; none: the driver has no such "
 		  "setting. Kept likewise" },
 };

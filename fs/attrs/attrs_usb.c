@@ -5,31 +5,6 @@
 #include "fs/internal.h"
 #include "rows.h"
 
-static void serial_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.usb_serial);
-}
-
-static void speed_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.speed);
-}
-
-static void busnum_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "%u\n", s->dev->facts.busnum);
-}
-
-static void devnum_show(const struct subject *s, struct out *o)
-{
-	out_printf(o, "%u\n", s->dev->facts.devnum);
-}
-
-static void interfaces_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.interfaces);
-}
-
 static void controller_show(const struct subject *s, struct out *o)
 {
 	out_printf(o, "../../devices/%s", s->dev->facts.parent.name);
@@ -50,16 +25,16 @@ static void parent_show(const struct subject *s, struct out *o)
 
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
-	{ KEY_RO("serial", 80, serial_show), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
+	{ KEY_RO_OF("serial", 80, facts.usb_serial), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
 	  .help = "the serial number that the device tells, or none; other than printable characters "
 		  "read ?" },
-	{ KEY_RO("speed", 81, speed_show), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
+	{ KEY_RO_OF("speed", 81, facts.speed), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
 	  .help = "in Mbit/s" },
-	{ KEY_RO("busnum", 82, busnum_show), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
+	{ KEY_RO_OF("busnum", 82, facts.busnum), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
 	  .help = "number of its bus until the next boot" },
-	{ KEY_RO("devnum", 83, devnum_show), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
+	{ KEY_RO_OF("devnum", 83, facts.devnum), .bits = CH_IDS, .caps = CAP_USB, .flags = ATTR_CONST,
 	  .help = "number on its bus until it is pulled out" },
-	{ RO("interfaces", 84, interfaces_show), .bits = CH_FACT(interfaces), .caps = CAP_USB,
+	{ RO_OF("interfaces", 84, facts.interfaces), .bits = CH_FACT(interfaces), .caps = CAP_USB,
 	  .help = "a line for each interface: configuration and number, class, driver or -; the last "
 		  "line is ... where there are more than fit" },
 	{ KEY_LINK("controller", 85, controller_show), .bits = CH_PARENT, .caps = CAP_HOSTED,

@@ -4,20 +4,17 @@
 #include <string.h>
 
 #include "fs/internal.h"
+#include "fs/inventory.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/pair.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "rows.h"
 
-static bool is_enabled(const struct device *dev)
-{
-	return dev->caps & CAP_VGPU ? dev->facts.profile_id[0] : dev->facts.num_vfs > 0;
-}
-
 static void enabled_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%d\n", is_enabled(s->dev));
+	const struct facts *f = &s->dev->facts;
+
+	out_printf(o, "%d\n", s->dev->caps & CAP_VGPU ? f->profile_id[0] != '\0' : f->num_vfs > 0);
 }
 
 /* A vGPU: the profile that it has, or had last. */
@@ -51,11 +48,6 @@ static int enabled_store(const struct subject *s, const char *text, struct reque
 	return 0;
 }
 
-static void profile_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.profile);
-}
-
 static int profile_store(const struct subject *s, const char *text, struct request *ret,
 			 struct err *err)
 {
@@ -72,67 +64,31 @@ static int profile_store(const struct subject *s, const char *text, struct reque
 	return 0;
 }
 
-static void profiles_show(const struct subject *s, struct out *o)
-{
-	out_room(s, offsetof(struct facts, profiles), o);
-}
-
-/* Of a line of profiles its name and id, if it is available. */
-static void print_available(char *line, struct out *o)
-{
-	const char *name = "", *id = "";
-	int64_t n = 0;
-	struct pair p;
-
-	while (pair_next(&line, &p) == 1) {
-		if (!strcmp(p.key, "name"))
-			name = p.value;
-		if (!strcmp(p.key, "id"))
-			id = p.value;
-		if (!strcmp(p.key, "available") && parse_i64(p.value, 0, INT32_MAX, &n))
-			n = 0;
-	}
-	if (!n || !*name)
-		return;
-	out_pair(o, "name", name);
-	out_pair(o, "id", id);
-	out_put(o, "\n", 1);
-}
-
+/* Of each line of profiles its name and id, if it is available. */
 static void available_show(const struct subject *s, struct out *o)
 {
 	struct out all = { 0 };
 	size_t before = o->len;
-	char *save = NULL;
+	struct type_line type;
+	char *at;
 
-	profiles_show(s, &all);
-	for (char *line = all.data ? strtok_r(all.data, "\n", &save) : NULL; line;
-	     line = strtok_r(NULL, "\n", &save))
-		print_available(line, o);
+	out_room(s, offsetof(struct device, facts.profiles), &all);
+	for (at = all.data; type_next(&at, &type);) {
+		if (!type.available)
+			continue;
+		out_pair(o, "name", type.name);
+		out_pair(o, "id", type.id);
+		out_put(o, "\n", 1);
+	}
 	o->failed |= all.failed;
 	out_free(&all);
 	if (o->len == before)
-		out_printf(o, "none\n");
-}
-
-static void profile_id_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.profile_id);
+		out_line(o, "");
 }
 
 static void mdev_uuid_show(const struct subject *s, struct out *o)
 {
 	out_line(o, s->dev->key.bus == BUS_MDEV ? s->dev->key.name : s->dev->facts.mdev);
-}
-
-static void mdevctl_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.mdevctl);
-}
-
-static void params_show(const struct subject *s, struct out *o)
-{
-	out_line(o, s->dev->facts.vgpu_params);
 }
 
 static int params_store(const struct subject *s, const char *text, struct request *ret,
@@ -143,24 +99,6 @@ static int params_store(const struct subject *s, const char *text, struct reques
 			    VGPU_PARAMS - 1, s->dev->key.name);
 	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
 	return 0;
-}
-
-static void number_show(struct out *o, int64_t n)
-{
-	if (n < 0)
-		out_printf(o, "none\n");
-	else
-		out_printf(o, "%lld\n", (long long)n);
-}
-
-static void placement_show(const struct subject *s, struct out *o)
-{
-	number_show(o, s->dev->facts.placement_id);
-}
-
-static void instance_show(const struct subject *s, struct out *o)
-{
-	number_show(o, s->dev->facts.gpu_instance_id);
 }
 
 static void support_show(const struct subject *s, struct out *o)
@@ -225,12 +163,6 @@ static int create_store(const struct subject *s, const char *text, struct reques
 	return 0;
 }
 
-static void create_show(const struct subject *s, struct out *o)
-{
-	(void)s;
-	out_printf(o, "write the name of a type in quotes, and a UUID if you like\n");
-}
-
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
 	{ KEY_RW("enabled", 50, enabled_show, enabled_store),
@@ -239,36 +171,37 @@ static const struct attr rows[] = {
 	  .help = "of a GPU: 1 makes its VFs, 0 removes them, with their vGPUs; refused while one is "
 		  "held or allocated. Of a VF: 1 while it is a vGPU; 0 ends that, 1 makes it what it "
 		  "was last (docs/VGPU.md)" },
-	{ KEY_RW("profile", 51, profile_show, profile_store), .bits = CH_FACT(profile),
+	{ KEY_RW_OF("profile", 51, facts.profile, profile_store), .bits = CH_FACT(profile),
 	  .caps = CAP_VGPU,
 	  .help = "the vGPU type, by name, as the kernel holds it. A name of its profiles makes the VF "
 		  "a vGPU, claimed by admin where it has no claim; another name makes it another; none "
 		  "ends vGPU and claim. Refused while it is held or allocated" },
-	{ RW("create", 59, create_show, create_store), .bits = CH_PROFILES, .flags = ATTR_ALIAS,
+	{ ROW("create", 59, 0664), .store = create_store,
+	  FIXED("write the name of a type in quotes, and a UUID if you like\n"), .bits = CH_PROFILES, .flags = ATTR_ALIAS,
 	  .caps = CAP_CREATE,
 	  .help = "makes a mediated device: \"TYPE\", one of its profiles, and a UUID if it must be a "
 		  "certain one. It appears in mdevs, claimed by admin; none in its profile ends it. "
 		  "log has the line with the UUID that it got" },
-	{ RO("profiles", 52, profiles_show), .bits = CH_PROFILES, .caps = CAP_TYPES,
+	{ RO_OF("profiles", 52, facts.profiles), .bits = CH_PROFILES, .caps = CAP_TYPES,
 	  .help = "a line for each vGPU type that the card is known to have: name, id, how many are "
 		  "available now, max, framebuffer_mib, and the reason why none is available" },
 	{ KEY_RO("profiles_available", 61, available_show), .bits = CH_PROFILES, .caps = CAP_VGPU,
 	  .help = "a line for each of the profiles that it can have now: name and id" },
-	{ KEY_RO("profile_id", 53, profile_id_show), .bits = CH_FACT(profile_id), .caps = CAP_VGPU,
+	{ KEY_RO_OF("profile_id", 53, facts.profile_id), .bits = CH_FACT(profile_id), .caps = CAP_VGPU,
 	  .help = "the id of that type as the kernel has it now; none: it is not a vGPU" },
-	{ RW("vgpu_params", 55, params_show, params_store), .bits = CH_FACT(vgpu_params),
+	{ RW_OF("vgpu_params", 55, facts.vgpu_params, params_store), .bits = CH_FACT(vgpu_params),
 	  .caps = CAP_VGPU,
 	  .help = "parameters of the vGPU for its VMM, such as frame_rate_limiter=0; kept with the "
 		  "profile. The driver takes them only while no VM has the vGPU" },
-	{ RO("placement_id", 56, placement_show), .bits = CH_FACT(placement_id), .caps = CAP_VGPU,
+	{ RO_OF("placement_id", 56, facts.placement_id), .bits = CH_FACT(placement_id), .caps = CAP_VGPU,
 	  .help = "where the vGPU lies in the card's framebuffer, as the driver says; else none" },
-	{ RO("gpu_instance_id", 57, instance_show), .bits = CH_FACT(gpu_instance_id),
+	{ RO_OF("gpu_instance_id", 57, facts.gpu_instance_id), .bits = CH_FACT(gpu_instance_id),
 	  .caps = CAP_VGPU,
 	  .help = "the MIG GPU instance that the vGPU lies in; else none" },
 	{ RO("vgpu_support", 58, support_show),
 	  .bits = CH_FACT(vgpu_lack) | CH_PROFILES, .caps = CAP_VGPU_HOST,
 	  .help = "yes, or what is missing before the card can have vGPUs" },
-	{ RO("mdevctl", 60, mdevctl_show), .bits = CH_FACT(mdevctl), .caps = CAP_VGPU,
+	{ RO_OF("mdevctl", 60, facts.mdevctl), .bits = CH_FACT(mdevctl), .caps = CAP_VGPU,
 	  .help = "auto or manual: mdevctl has a definition for that UUID, so the mediated device is "
 		  "mdevctl's, which makes it at boot or when told to. Read when the device is looked "
 		  "at, as before each operation. Else none" },

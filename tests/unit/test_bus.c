@@ -74,7 +74,7 @@ static const char *shown(const struct node *n, const char *file)
 	static char text[4096];
 	struct out o = { 0 };
 
-	attr_by_name(n->kind, 0, file)->show(&n->subject, &o);
+	row_show(attr_by_name(n->kind, 0, file), &n->subject, &o);
 	str_copy(text, sizeof(text), out_text(&o));
 	out_free(&o);
 	return text;
@@ -173,7 +173,7 @@ DEFINE_TEST(views_have_devices_of_any_bus)
 	slot = entry_find(t, claims->label.entries, label, set_id(label, ROW_SELF), "2-1.3");
 	CHECK_EQ(slot, device_slot(t, &usb));
 	CHECK_EQ(node_get(t, objects_ino(t->objects, slot, claims->link.id), &n), 0);
-	n.row->show(&n.subject, &o);
+	row_show(n.row, &n.subject, &o);
 	CHECK_STR(o.data, "../../usb/2-1.3");
 	out_free(&o);
 	tree_stop(t);

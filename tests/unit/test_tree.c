@@ -58,7 +58,7 @@ static void check_view(const struct view *v)
 	const struct entries *e = v->dir.entries;
 
 	CHECK(!v->dir.name || attr_by_id(OBJ_ROOT, v->dir.id) == &v->dir);
-	CHECK(v->member && view_by_dir(v->dir.id) == v && view_by_link(v->link.id) == v);
+	CHECK((v->member || v->caps) && view_by_dir(v->dir.id) == v && view_by_link(v->link.id) == v);
 	for (size_t d = 0; d < VIEW_DEPTH && v->path[d]; d++) {
 		const struct obj_type *type = obj_type(v->path[d]);
 
@@ -246,7 +246,7 @@ static void row_shows(const struct device *dev, const char *file, const char *pa
 	struct subject s = { .name = dev->key.name, .dev = dev };
 	struct out o = { 0 };
 
-	attr_by_name(OBJ_DEVICE, 0, file)->show(&s, &o);
+	row_show(attr_by_name(OBJ_DEVICE, 0, file), &s, &o);
 	CHECK_IN(o.data, part);
 	out_free(&o);
 }
