@@ -22,69 +22,76 @@
 
 enum { TAKE_AT_ONCE = 64 }; /* objects; takes some 20 us */
 
-struct changed_node {
-	uint64_t ino;
-	bool sized;
-};
-
-/* The nodes of the rows that bits change. Call it with the tree's lock held. */
-static size_t rows_of(struct tree *t, uint32_t slot, change_bits bits,
-		      struct changed_node rows[ROW_MAX])
+/* Marks the rows that bits change, and notes what the kernel may have cached of their sizes. Call it
+ * with the tree's lock held. */
+static void touch_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes)
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
 	const struct attr *row;
-	size_t n = 0;
 
-	for (size_t i = 0; (row = row_at(kind, i)) && n < ROW_MAX; i++)
-		if (row->bits & bits)
-			rows[n++] = (struct changed_node){ objects_ino(t->objects, slot, row->id),
-						      row_is_sized(row) };
-	return n;
+	for (size_t i = 0; (row = row_at(kind, i)); i++) {
+		uint64_t ino = objects_ino(t->objects, slot, row->id);
+
+		if (!(row->bits & bits))
+			continue;
+		files_touch(t->files, ino);
+		if (row_is_sized(row))
+			forget_note(notes, ino, FORGET_ATTR, "");
+	}
 }
 
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 {
-	struct changed_node rows[ROW_MAX];
-	size_t n;
+	struct forgets notes = { 0 };
 
 	pthread_mutex_lock(&t->lock);
-	n = rows_of(t, slot, bits, rows);
+	touch_rows(t, slot, bits, &notes);
 	pthread_mutex_unlock(&t->lock);
-	for (size_t i = 0; i < n; i++) {
-		files_touch(t->files, rows[i].ino);
-		if (rows[i].sized)
-			forget_attr(t, rows[i].ino);
-	}
+	forget_all(t, &notes);
 }
 
-/* Notes what the kernel may have cached of rows that bits change. Call it with the tree's lock
- * held. */
-static void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes)
+void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes)
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
 	const struct attr *row;
 
 	if (bits & CH_RIGHTS)
-		forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), FORGET_ATTR);
+		forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), FORGET_ATTR, "");
 	for (size_t i = 0; (row = row_at(kind, i)); i++) {
 		uint64_t ino = objects_ino(t->objects, slot, row->id);
 
-		if (bits & CH_RIGHTS && row_writable(row))
-			forget_note(notes, ino, FORGET_ATTR);
+		if (bits & CH_RIGHTS && row_is_groups(row))
+			forget_note(notes, ino, FORGET_ATTR, "");
 		if (row->bits & bits && row->flags & ATTR_CONST)
-			forget_note(notes, ino, FORGET_PAGES);
+			forget_note(notes, ino, FORGET_PAGES, "");
+	}
+}
+
+/* The group may come, or get another number, while the tree is mounted. */
+void tree_set_group(struct tree *t, gid_t gid)
+{
+	uint32_t n = 1;
+
+	if (atomic_exchange(&t->group, gid) == gid)
+		return;
+	/* One object at a time: requests need the lock. */
+	for (uint32_t i = 0; i < n; i++) {
+		struct forgets notes = { 0 };
+
+		pthread_mutex_lock(&t->lock);
+		n = objects_count(t->objects);
+		if (i < n)
+			forget_rows(t, i, CH_RIGHTS, &notes);
+		pthread_mutex_unlock(&t->lock);
+		forget_all(t, &notes);
 	}
 }
 
 /* Cached texts of a device must not outlive it. */
 static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 {
-	struct changed_node rows[ROW_MAX];
-	size_t n = rows_of(t, slot, CH_ALL, rows);
-
 	forget_rows(t, slot, CH_ALL, notes);
-	for (size_t i = 0; i < n; i++)
-		files_touch(t->files, rows[i].ino);
+	touch_rows(t, slot, CH_ALL, notes);
 	views_place(t, slot, NULL, notes);
 	objects_kill(t->objects, slot);
 }
@@ -228,16 +235,16 @@ static void note_object(struct tree *t, uint32_t slot, bool entries, struct forg
 
 	for (size_t i = 0; (row = row_at(obj->kind, i)); i++)
 		if (S_ISDIR(row->mode))
-			forget_new(notes, objects_ino(t->objects, slot, row->id), FORGET_ATTR, "");
-	forget_new(notes, objects_ino(t->objects, slot, ROW_SELF), FORGET_ATTR, "");
+			forget_note(notes, objects_ino(t->objects, slot, row->id), FORGET_ATTR, "");
+	forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), FORGET_ATTR, "");
 	if (!entries || !slot)
 		return;
-	forget_new(notes, objects_ino(t->objects, type->derived ? obj->parent : 0, type->home),
-		   FORGET_ENTRY, obj->name);
+	forget_note(notes, objects_ino(t->objects, type->derived ? obj->parent : 0, type->home),
+		    FORGET_ENTRY, obj->name);
 	for (size_t i = 0; i < n_views && type->bus; i++)
 		if (views[i].path[0] == OBJ_ROOT)
-			forget_new(notes, objects_ino(t->objects, 0, views[i].dir.id), FORGET_ENTRY,
-				   obj->name);
+			forget_note(notes, objects_ino(t->objects, 0, views[i].dir.id),
+				    FORGET_ENTRY, obj->name);
 }
 
 /* The former process may have died between a change and the notification of the kernel. */
@@ -278,6 +285,9 @@ int changes_start(struct tree *t, struct err *err)
 
 	/* Devices from before the tree are not news. */
 	t->quiet_until = t->first ? atomic_load(&t->heard) : 0;
+	r = forget_start(t, err);
+	if (r)
+		return r;
 	model_observe(t->conf.model, &observer);
 	r = thread_start(&t->notifier, notifier, t);
 	if (r)
@@ -288,10 +298,10 @@ int changes_start(struct tree *t, struct err *err)
 
 void changes_stop(struct tree *t)
 {
-	if (!t->notifying)
-		return;
-	model_stop(t->conf.model);
-	pthread_join(t->notifier, NULL);
-	forget_stop(t);
+	if (t->notifying) {
+		model_stop(t->conf.model);
+		pthread_join(t->notifier, NULL);
+	}
 	t->notifying = false;
+	forget_stop(t);
 }

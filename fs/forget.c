@@ -27,36 +27,16 @@ enum {
 	EPOCH_MS = 2,
 };
 
-void forget_new(struct forgets *notes, uint64_t ino, enum forget_what what, const char *name)
+void forget_note(struct forgets *notes, uint64_t ino, enum forget_what what, const char *name)
 {
-	if (notes->n == notes->cap) {
-		size_t cap = notes->cap ? notes->cap * 2 : 16;
-		struct forget *v = reallocarray(notes->v, cap, sizeof(*v));
+	struct forget *v = notes ? more_rows(notes->v, notes->n, &notes->cap, sizeof(*v)) : NULL;
 
-		if (!v)
-			return; /* the kernel shows the old entry until it asks again */
-		notes->v = v;
-		notes->cap = cap;
-	}
-	notes->v[notes->n].ino = ino;
-	notes->v[notes->n].what = what;
-	STR_COPY(notes->v[notes->n++].name, name);
-}
-
-void forget_note(struct forgets *notes, uint64_t ino, enum forget_what what)
-{
-	if (!notes)
-		return;
-	for (size_t i = notes->n; i-- > 0;)
-		if (notes->v[i].ino == ino && notes->v[i].what == what)
-			return;
-	forget_new(notes, ino, what, "");
-}
-
-void forget_entry(struct forgets *notes, uint64_t ino, const char *name)
-{
-	if (notes)
-		forget_new(notes, ino, FORGET_ENTRY, name);
+	if (!v)
+		return; /* no memory: the kernel shows the old entry until it asks again */
+	notes->v = v;
+	v[notes->n].ino = ino;
+	v[notes->n].what = what;
+	STR_COPY(v[notes->n++].name, name);
 }
 
 static bool next_epoch(int fuse_fd)
@@ -104,8 +84,10 @@ static void forget_pages(struct tree *t, uint64_t ino)
 
 struct droppers {
 	struct pool *pool;
-	atomic_uint waiting;
 	int fuse_fd;
+	pthread_mutex_t lock;
+	pthread_cond_t done;
+	unsigned int waiting;	   /* drops; lock */
 	_Atomic uint64_t epoch_at; /* ms: the last epoch for a path */
 	atomic_bool epoch_due;	   /* another one is scheduled */
 	atomic_bool lags;	   /* a path was dropped by name */
@@ -114,17 +96,22 @@ struct droppers {
 struct drop {
 	struct droppers *by;
 	struct forgets notes;
-	pthread_mutex_t lock;
-	pthread_cond_t done;
-	bool ended, left; /* left: nobody waits for it any more */
 };
 
-static void free_drop(struct drop *d)
+int forget_start(struct tree *t, struct err *err)
 {
-	pthread_cond_destroy(&d->done);
-	pthread_mutex_destroy(&d->lock);
-	free(d->notes.v);
-	free(d);
+	struct droppers *by = calloc(1, sizeof(*by));
+	int r = by ? pool_new(DROPPERS, &by->pool, err) : fail_nomem(err);
+
+	if (r) {
+		free(by);
+		return r;
+	}
+	by->fuse_fd = t->fuse_fd;
+	pthread_mutex_init(&by->lock, NULL);
+	cond_init(&by->done);
+	t->droppers = by;
+	return 0;
 }
 
 /* Not FUSE_NOTIFY_DELETE: that waits for files that are being written. */
@@ -143,88 +130,47 @@ static void drop_entry(int fuse_fd, const struct forget *f)
 		return; /* ENOENT: the kernel does not know the entry */
 }
 
-/* If nobody waits for the drop the tree may be gone. */
+/* Returns how many drops wait now. */
+static unsigned int count_drop(struct droppers *by, int more)
+{
+	unsigned int waiting;
+
+	pthread_mutex_lock(&by->lock);
+	waiting = by->waiting += (unsigned int)more;
+	if (!waiting)
+		pthread_cond_broadcast(&by->done);
+	pthread_mutex_unlock(&by->lock);
+	return waiting;
+}
+
+/* The tree may be gone when this ends. */
 static void run_drop(void *ctx)
 {
 	struct drop *d = ctx;
-	bool left;
 
 	for (size_t i = 0; i < d->notes.n; i++)
 		if (d->notes.v[i].what == FORGET_ENTRY)
 			drop_entry(d->by->fuse_fd, &d->notes.v[i]);
-	atomic_fetch_sub(&d->by->waiting, 1);
-	pthread_mutex_lock(&d->lock);
-	d->ended = true;
-	left = d->left;
-	pthread_cond_signal(&d->done);
-	pthread_mutex_unlock(&d->lock);
-	if (left)
-		free_drop(d);
+	count_drop(d->by, -1);
+	free(d->notes.v);
+	free(d);
 }
 
-/* If others wait already, this one would too. */
-static void await_drop(struct drop *d, unsigned int ms)
+/* Takes over the notes. Returns false if other drops wait already: this one will, too. */
+static bool drop_by_name(struct droppers *by, struct forgets *notes)
 {
-	struct timespec until = in_ms(ms);
-	bool ended;
-	int r = 0;
+	struct drop *d = malloc(sizeof(*d));
+	unsigned int waiting = count_drop(by, 1);
 
-	pthread_mutex_lock(&d->lock);
-	while (!d->ended && !r)
-		r = pthread_cond_timedwait(&d->done, &d->lock, &until);
-	ended = d->ended;
-	d->left = true;
-	pthread_mutex_unlock(&d->lock);
-	if (ended)
-		free_drop(d);
-}
-
-static struct droppers *new_droppers(int fuse_fd)
-{
-	struct droppers *by = calloc(1, sizeof(*by));
-	struct err err = { 0 };
-
-	if (by && !pool_new(DROPPERS, &by->pool, &err)) {
-		by->fuse_fd = fuse_fd;
-		return by;
+	if (d)
+		*d = (struct drop){ by, *notes };
+	if (d && waiting <= DROPS_MAX && !pool_submit(by->pool, run_drop, d)) {
+		*notes = (struct forgets){ 0 };
+		return waiting == 1;
 	}
-	free(by);
-	return NULL;
-}
-
-static struct droppers *droppers_of(struct tree *t)
-{
-	struct droppers *by;
-
-	pthread_mutex_lock(&t->dropping);
-	if (!t->droppers)
-		t->droppers = new_droppers(t->fuse_fd);
-	by = t->droppers;
-	pthread_mutex_unlock(&t->dropping);
-	return by;
-}
-
-/* Takes over the notes and waits for at most ms until they are done. */
-static void drop_by_name(struct tree *t, struct forgets *notes, unsigned int ms)
-{
-	struct droppers *by = droppers_of(t);
-	unsigned int before = by ? atomic_load(&by->waiting) : 0;
-	struct drop *d = by && before < DROPS_MAX ? calloc(1, sizeof(*d)) : NULL;
-
-	if (!d)
-		return;
-	d->by = by;
-	d->notes = *notes;
-	*notes = (struct forgets){ 0 };
-	pthread_mutex_init(&d->lock, NULL);
-	cond_init(&d->done);
-	atomic_fetch_add(&by->waiting, 1);
-	if (!pool_submit(by->pool, run_drop, d)) {
-		await_drop(d, before ? 0 : ms);
-		return;
-	}
-	atomic_fetch_sub(&by->waiting, 1);
-	free_drop(d);
+	count_drop(by, -1);
+	free(d);
+	return false;
 }
 
 static void end_epoch(void *ctx)
@@ -240,7 +186,7 @@ static void end_epoch(void *ctx)
 
 void forget_path(struct tree *t, uint64_t dir, const char *name)
 {
-	struct droppers *by = t->se ? droppers_of(t) : NULL;
+	struct droppers *by = t->se ? t->droppers : NULL;
 	struct forgets notes = { 0 };
 	uint64_t now = now_ms();
 
@@ -256,25 +202,25 @@ void forget_path(struct tree *t, uint64_t dir, const char *name)
 		return;
 	}
 	atomic_store(&by->lags, true);
-	forget_entry(&notes, dir, name);
-	drop_by_name(t, &notes, 0);
+	forget_note(&notes, dir, FORGET_ENTRY, name);
+	drop_by_name(by, &notes);
 	free(notes.v);
 }
 
 bool forget_lags(struct tree *t)
 {
-	struct droppers *by = droppers_of(t);
-
-	return by && atomic_load(&by->lags);
+	return t->droppers && atomic_load(&t->droppers->lags);
 }
 
 void forget_await(struct tree *t)
 {
-	struct timespec pause = { .tv_nsec = 1000000 };
-	struct droppers *by = droppers_of(t);
+	struct timespec until = in_ms(DROP_MS);
+	struct droppers *by = t->droppers;
 
-	for (int ms = 0; by && by->waiting && ms < DROP_MS; ms++)
-		nanosleep(&pause, NULL);
+	pthread_mutex_lock(&by->lock);
+	while (by->waiting && !pthread_cond_timedwait(&by->done, &by->lock, &until))
+		;
+	pthread_mutex_unlock(&by->lock);
 }
 
 void forget_all(struct tree *t, struct forgets *notes)
@@ -290,8 +236,8 @@ void forget_all(struct tree *t, struct forgets *notes)
 		else if (f->what == FORGET_PAGES)
 			forget_pages(t, f->ino);
 	}
-	if (entries && !forget_entries(t))
-		drop_by_name(t, notes, DROP_MS);
+	if (entries && !forget_entries(t) && drop_by_name(t->droppers, notes))
+		forget_await(t);
 	free(notes->v);
 	*notes = (struct forgets){ 0 };
 }
@@ -302,9 +248,11 @@ void forget_stop(struct tree *t)
 	struct droppers *by = t->droppers;
 
 	t->droppers = NULL;
-	if (!by || by->waiting)
+	if (!by || count_drop(by, 0))
 		return;
 	pool_end(by->pool);
 	pool_free(by->pool);
+	pthread_cond_destroy(&by->done);
+	pthread_mutex_destroy(&by->lock);
 	free(by);
 }

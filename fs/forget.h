@@ -18,6 +18,7 @@
 
 #include "attr.h"
 
+struct err;
 struct tree;
 
 enum forget_what { FORGET_ATTR, FORGET_PAGES, FORGET_ENTRY };
@@ -33,11 +34,8 @@ struct forgets {
 	size_t n, cap;
 };
 
-/* notes may be NULL: nobody has asked for anything yet. */
-void forget_note(struct forgets *notes, uint64_t ino, enum forget_what what);
-void forget_entry(struct forgets *notes, uint64_t ino, const char *name);
-/* Likewise, for one that is known not to be in notes. */
-void forget_new(struct forgets *notes, uint64_t ino, enum forget_what what, const char *name);
+/* name: of an entry (FORGET_ENTRY), else "". notes NULL: nobody has asked for anything yet. */
+void forget_note(struct forgets *notes, uint64_t ino, enum forget_what what, const char *name);
 /* Call it after a change of the directory's entries, with the tree's lock held. */
 void forget_list(struct tree *t, uint64_t ino);
 
@@ -51,11 +49,13 @@ void forget_path(struct tree *t, uint64_t dir, const char *name);
 bool forget_lags(struct tree *t);
 /* Waits until it has, or 10 ms have passed. Not for the FUSE thread. */
 void forget_await(struct tree *t);
-/* For the notifier, without a lock. On a kernel without epochs entries may be dropped later, if a
- * reader holds the directory. */
+/* Without a lock; any thread, if there are only attributes among them, else the notifier. On a kernel
+ * without epochs entries may be dropped later, if a reader holds the directory. */
 void forget_all(struct tree *t, struct forgets *notes);
 /* Returns false if the kernel has no epochs. */
 bool forget_entries(struct tree *t);
+/* The threads for that; t has its descriptor of FUSE. */
+int forget_start(struct tree *t, struct err *err);
 /* Call it before the session is freed. */
 void forget_stop(struct tree *t);
 

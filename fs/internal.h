@@ -83,8 +83,7 @@ struct tree {
 	} wakes;
 
 	atomic_bool no_epochs;	   /* the kernel does not know them */
-	struct droppers *droppers; /* forget.c; the pointer is guarded by dropping */
-	pthread_mutex_t dropping;
+	struct droppers *droppers; /* forget.c; from tree_start() to tree_stop() */
 	/* when a directory last got or lost an entry, ns of the calendar; unique */
 	_Atomic uint64_t listed_at;
 	_Atomic uint64_t heard; /* the generation up to which events were sent */
@@ -176,6 +175,9 @@ void forget_rows_list(struct tree *t, uint32_t slot, uint32_t caps);
 int views_build(struct tree *t, struct err *err);
 
 /* changes.c */
+/* Notes what the kernel may have cached of rows that bits change. Call it with the tree's lock
+ * held. */
+void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes);
 int changes_start(struct tree *t, struct err *err);
 void changes_stop(struct tree *t);
 /* Marks the rows of this object that the bits change: the next files_tell() wakes their pollers,

@@ -30,22 +30,6 @@ struct owner_job {
 	int to_set; /* FUSE_SET_ATTR_*: SET_RIGHTS or only times */
 };
 
-/* A directory's owner also applies to the files in it, whose owners the kernel has cached. */
-static void forget_owners(struct tree *t, const struct node *n)
-{
-	const struct attr *row;
-	uint64_t ino[ROW_MAX];
-	size_t count = 0;
-
-	pthread_mutex_lock(&t->lock);
-	for (size_t i = 0; (row = row_at(n->kind, i)) && count < ROW_MAX; i++)
-		if (row_writable(row))
-			ino[count++] = objects_ino(t->objects, n->slot, row->id);
-	pthread_mutex_unlock(&t->lock);
-	for (size_t i = 0; i < count; i++)
-		forget_attr(t, ino[i]);
-}
-
 void owners_forget(struct tree *t, const struct key *dev)
 {
 	enum obj_kind kind = kind_of_bus(dev ? dev->bus : BUS_NONE);
@@ -159,6 +143,7 @@ static void leave_rights(struct tree *t, uint64_t ino, struct owner *own)
 static void set_owner(struct owner_job *job)
 {
 	struct tree *t = job->tree;
+	struct forgets notes = { 0 };
 	struct stat st;
 	bool rights = job->to_set & SET_RIGHTS;
 	bool kept = rights && owner_is_kept(t, job->n.kind, job->n.row);
@@ -169,9 +154,11 @@ static void set_owner(struct owner_job *job)
 		leave_rights(t, job->n.ino, &job->own);
 	job->own.only_times |= kept; /* the owner is stored with the intents, or nowhere */
 	r = r ? r : objects_set_owner(t->objects, job->n.ino, &job->own);
-	pthread_mutex_unlock(&t->lock);
+	/* A directory's owner also applies to the files in it. */
 	if (!r && rights && !job->n.row)
-		forget_owners(t, &job->n);
+		forget_rows(t, job->n.slot, CH_RIGHTS, &notes);
+	pthread_mutex_unlock(&t->lock);
+	forget_all(t, &notes);
 	if (objects_known(t->objects, job->n.ino) > 1)
 		forget_attr(t, job->n.ino);
 	node_stat(t, &job->n, job->n.row, &st);

@@ -46,7 +46,7 @@ static void take_out(struct tree *t, uint64_t set, struct elem was, struct forge
 	entry_name(t, entries, elem, name);
 	set_remove(t->sets, set, was.key);
 	if (!entries->brief)
-		forget_entry(notes, set_ino(t, set), name);
+		forget_note(notes, set_ino(t, set), FORGET_ENTRY, name);
 	forget_list(t, set_ino(t, set));
 }
 
@@ -150,9 +150,9 @@ static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is,
 
 	for (size_t i = 0; (row = row_at(kind, i)); i++)
 		if (row_fits(row, was) && !row_fits(row, is))
-			forget_entry(notes,
-				     objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
-				     row->name);
+			forget_note(notes,
+				    objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
+				    FORGET_ENTRY, row->name);
 }
 
 void forget_rows_list(struct tree *t, uint32_t slot, uint32_t caps)

@@ -79,7 +79,6 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_mutex_init(&t->wakes.lock, NULL);
 	t->sets = sets_new();
-	pthread_mutex_init(&t->dropping, NULL);
 	r = t->sets && !texts_new(&t->texts) && !twins_new(&t->twins)
 		    ? open_regions(t, err) : fail_nomem(err);
 	r = r ? r : writers_new(withdraw, t, &t->writers, err);
@@ -161,7 +160,6 @@ void tree_free(struct tree *t)
 	sets_free(t->sets);
 	objects_close(t->objects);
 	free(t->members);
-	pthread_mutex_destroy(&t->dropping);
 	pthread_mutex_destroy(&t->wakes.lock);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
