@@ -9,7 +9,7 @@
 
 #include "internal.h"
 #include "pcidevfs/util.h"
-#include "twins.h"
+#include "writers.h"
 
 /* telldir cookies, each the place behind its entry: ".", "..", rows by their number in the table,
  * then other entries by key. They stay valid while entries come and go. */
@@ -29,7 +29,7 @@ static double entry_seconds(const struct entries *e)
 /* The node that a path to this file leads to now: that of its inode number, or a twin. */
 static uint64_t found_node(struct tree *t, const struct stat *st)
 {
-	unsigned int number = S_ISREG(st->st_mode) ? twins_free_number(t->twins, st->st_ino) : 0;
+	unsigned int number = S_ISREG(st->st_mode) ? writers_free_twin(t->writers, st->st_ino) : 0;
 	uint64_t node = objects_twin(st->st_ino, number);
 
 	objects_note_known(t->objects, node);

@@ -26,7 +26,6 @@ struct fuse_session;
 struct journal;
 struct record_head;
 struct pool;
-struct twins;
 struct writers;
 
 /* The place of a device in each view, for removing it when its record is gone. */
@@ -71,7 +70,6 @@ struct tree {
 	struct pool *worker, *commands, *readers;
 	struct texts *texts; /* the texts made by these */
 	struct ctl_files *ctl;
-	struct twins *twins; /* writes in job */
 	struct writers *writers;
 
 	/* Objects whose logs got a line that pollers were not woken for yet. */

@@ -3,7 +3,7 @@
  * Node ids that stay the same over processes: an append-only table, in memory that outlives the
  * process, of all objects that have or had a directory. A node is an object's slot, its epoch, a
  * row, and the number of a twin. Twin 0 is the node itself, whose id stat shows; the others are
- * further nodes of the same file, for twins.h.
+ * further nodes of the same file, for writers.h.
  *
  * Slots are found by { kind, parent, name }. An object that dies and comes again gets another
  * epoch, so an old node id never means the new one. Slots of dead derived objects are reused at

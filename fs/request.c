@@ -18,7 +18,6 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "rights.h"
-#include "twins.h"
 #include "writers.h"
 
 int request_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
@@ -128,7 +127,7 @@ void request_leaves(struct tree *t, const struct node *n, uint32_t slot)
 {
 	uint16_t dir = n->row->in ? n->row->in : ROW_SELF;
 
-	if (twins_begin(t->twins, n->node, slot))
+	if (writers_leave(t->writers, slot, n->node))
 		forget_path(t, objects_sibling(n->ino, dir), n->row->name);
 }
 
@@ -137,5 +136,4 @@ void request_ends(struct tree *t, uint32_t slot, int result)
 {
 	writers_end(t->writers, slot);
 	journal_end(t->journal, slot, result);
-	twins_end(t->twins, slot);
 }

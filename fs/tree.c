@@ -18,7 +18,6 @@
 #include "stash.h"
 #include "stream.h"
 #include "texts.h"
-#include "twins.h"
 #include "writers.h"
 
 enum { READERS = 16 };
@@ -58,11 +57,6 @@ static int open_regions(struct tree *t, struct err *err)
 	return r ? r : stream_new(t->events, &t->stream, err);
 }
 
-static void withdraw(void *ctx, uint64_t tag)
-{
-	ctl_withdraw(ctx, tag);
-}
-
 int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 {
 	struct tree *t = calloc(1, sizeof(*t));
@@ -79,9 +73,8 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_mutex_init(&t->wakes.lock, NULL);
 	t->sets = sets_new();
-	r = t->sets && !texts_new(&t->texts) && !twins_new(&t->twins)
-		    ? open_regions(t, err) : fail_nomem(err);
-	r = r ? r : writers_new(withdraw, t, &t->writers, err);
+	r = t->sets && !texts_new(&t->texts) ? open_regions(t, err) : fail_nomem(err);
+	r = r ? r : writers_new(t, &t->writers, err);
 	r = r ? r : views_build(t, err);
 	if (r)
 		tree_free(t);
@@ -155,7 +148,6 @@ void tree_free(struct tree *t)
 	ctl_free(t->ctl);
 	files_free(t->files);
 	texts_free(t->texts);
-	twins_free(t->twins);
 	writers_free(t->writers);
 	sets_free(t->sets);
 	objects_close(t->objects);

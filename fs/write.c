@@ -22,10 +22,13 @@
 #include "writers.h"
 
 struct write_job {
-	fuse_req_t req;
 	struct tree *tree;
-	size_t size;
+	fuse_req_t req;
+	uint64_t node, tag;
 	uint32_t slot;
+	struct creds opened;
+	size_t size;
+	char buf[WRITE_MAX]; /* the beginning; longer text is refused */
 };
 
 static void reply(fuse_req_t req, int result)
@@ -36,144 +39,125 @@ static void reply(fuse_req_t req, int result)
 		fuse_reply_write(req, (size_t)result);
 }
 
-static void end_write(struct tree *t, uint32_t slot, fuse_req_t req, int result)
+static void end_write(struct write_job *job, int result)
 {
-	request_ends(t, slot, result);
-	reply(req, result);
+	request_ends(job->tree, job->slot, result);
+	reply(job->req, result);
+	free(job);
 }
 
 static void done(void *ctx, const struct err *err)
 {
 	struct write_job *job = ctx;
 
-	end_write(job->tree, job->slot, job->req, err->code ? -err->code : (int)job->size);
-	free(job);
+	end_write(job, err->code ? -err->code : (int)job->size);
 }
 
-/* Records refusals before the engine, and writes that did not need it. */
-static void settle(struct tree *t, const struct node *n, const char *buf, size_t size,
-		   const struct actor *who, const struct err *err)
+/* Records a refusal before the engine, or a write that did not need it. */
+static void settle(struct write_job *job, const struct node *n, const struct actor *who,
+		   const struct err *err)
 {
-	const struct written value = { buf, size < WRITE_MAX ? size : WRITE_MAX };
+	const struct written value = { job->buf, job->size < WRITE_MAX ? job->size : WRITE_MAX };
 
-	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who, err);
-	record_pace(t, who); /* a user who has to wait is on an executor here */
+	record_verdict(job->tree, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who,
+		       err);
+	record_pace(job->tree, who); /* a user who has to wait is on an executor here */
+	end_write(job, err->code ? -err->code : (int)job->size);
 }
 
-static int submit(struct tree *t, fuse_req_t req, const struct node *n, uint32_t slot, size_t size,
-		  const struct request *request, const struct actor *who)
+static void submit(struct write_job *job, const struct node *n, const struct request *request,
+		   const struct actor *who)
 {
-	struct write_job *job = malloc(sizeof(*job));
+	struct tree *t = job->tree;
+	uint32_t slot = job->slot;
 
-	if (!job)
-		return -ENOMEM;
-	*job = (struct write_job){ .req = req, .tree = t, .size = size, .slot = slot };
 	request_leaves(t, n, slot);
 	txn_submit(t->conf.engine, request, 1, who, done, job);
 	/* since before the engine knew of it */
 	if (writers_withdrew(t->writers, slot, who->tag))
 		txn_interrupt(t->conf.engine, who->tag);
-	return 0;
 }
 
-static void carry_out(struct tree *t, fuse_req_t req, uint64_t tag, const struct node *n,
-		      const struct creds *opened, const char *buf, size_t size, uint32_t slot)
+static void carry_out(struct write_job *job, const struct node *n)
 {
-	const struct actor who = request_actor(req, tag, opened);
+	const struct actor who = request_actor(job->req, job->tag, &job->opened);
+	struct tree *t = job->tree;
 	char text[WRITE_MAX + 1];
 	struct request request = { 0 };
 	struct err err = { 0 };
-	int r = request_text(n->row->name, buf, size, text, &err);
+	int r = request_text(n->row->name, job->buf, job->size, text, &err);
 
 	if (!r)
 		r = request_parse(&n->subject, n->row, text, &request, &err);
 	if (!r && n->subject.dev)
-		r = rights_check_group(t, opened, &n->dev, n->row, &err);
-	r = r ? r : rights_check_value(&n->subject, opened, n->row, &request, &err);
+		r = rights_check_group(t, &job->opened, &n->dev, n->row, &err);
+	r = r ? r : rights_check_value(&n->subject, &job->opened, n->row, &request, &err);
 	if (!r && request.file[0])
-		r = submit(t, req, n, slot, size, &request, &who);
-	if (!r && request.file[0])
-		return;
-	if (r && !err.code)
-		fail(&err, -r, "%s: out of memory", n->row->name);
-	settle(t, n, buf, size, &who, &err);
-	end_write(t, slot, req, r ? r : (int)size);
+		submit(job, n, &request, &who);
+	else
+		settle(job, n, &who, &err);
 }
-
-/* A write of a user whose share is bounded. */
-struct turn_write {
-	struct tree *tree;
-	fuse_req_t req;
-	uint64_t node, tag;
-	uint32_t slot;
-	struct creds opened;
-	size_t size;
-	char buf[WRITE_MAX]; /* the beginning; longer text is refused */
-};
 
 static void run_turn(struct engine *e, void *ctx)
 {
-	struct turn_write *w = ctx;
+	struct write_job *job = ctx;
+	struct tree *t = job->tree;
 	struct err err = { 0 };
 	struct node n;
 
 	(void)e;
-	if (forget_lags(w->tree))
-		forget_await(w->tree);
-	if (node_get(w->tree, w->node, &n)) {
-		end_write(w->tree, w->slot, w->req, -ENODEV);
-	} else if (writers_withdrew(w->tree->writers, w->slot, w->tag)) {
-		const struct actor who = request_actor(w->req, w->tag, &w->opened);
+	if (forget_lags(t))
+		forget_await(t);
+	if (node_get(t, job->node, &n)) {
+		end_write(job, -ENODEV);
+	} else if (writers_withdrew(t->writers, job->slot, job->tag)) {
+		const struct actor who = request_actor(job->req, job->tag, &job->opened);
 
 		fail(&err, EINTR,
 		     "%s: interrupted before its turn, and nothing was done; write again",
 		     n.row->name);
-		settle(w->tree, &n, w->buf, w->size, &who, &err);
-		end_write(w->tree, w->slot, w->req, -EINTR);
+		settle(job, &n, &who, &err);
 	} else {
-		carry_out(w->tree, w->req, w->tag, &n, &w->opened, w->buf, w->size, w->slot);
+		carry_out(job, &n);
 	}
-	free(w);
 }
 
 /* Hundreds of writers wait for their turns on other threads: the FUSE thread must stay free. */
-static int await_turn(struct tree *t, fuse_req_t req, uint64_t tag, const struct node *n,
-		      const struct creds *opened, const char *buf, size_t size, uint32_t slot)
+static void await_turn(struct write_job *job, const struct node *n)
 {
-	const struct actor who = { .uid = fuse_req_ctx(req)->uid, .opener = *opened };
-	struct turn_write *w = malloc(sizeof(*w));
+	const struct actor who = { .uid = fuse_req_ctx(job->req)->uid, .opener = job->opened };
 	int r;
 
-	if (!w)
-		return -ENOMEM;
-	*w = (struct turn_write){ .tree = t,
-				  .req = req,
-				  .node = n->node,
-				  .tag = tag,
-				  .slot = slot,
-				  .opened = *opened,
-				  .size = size };
-	memcpy(w->buf, buf, size < sizeof(w->buf) ? size : sizeof(w->buf));
-	request_leaves(t, n, slot);
-	r = engine_defer(t->conf.engine, &who, run_turn, w);
+	request_leaves(job->tree, n, job->slot);
+	r = engine_defer(job->tree->conf.engine, &who, run_turn, job);
 	if (r)
-		free(w);
-	return r == -EDQUOT || r == -ESHUTDOWN ? -EAGAIN : r;
+		end_write(job, r == -EDQUOT || r == -ESHUTDOWN ? -EAGAIN : r);
 }
 
 static void begin_write(struct tree *t, fuse_req_t req, const struct node *n,
 			const struct creds *opened, const char *buf, size_t size, uint32_t slot)
 {
 	uint64_t tag = t->conf.unique() & ~UNIQUE_RESENT;
-	int r = 0;
+	struct write_job *job = malloc(sizeof(*job));
 
 	request_begins(t, req, slot, tag);
+	if (!job) {
+		request_ends(t, slot, -ENOMEM);
+		reply(req, -ENOMEM);
+		return;
+	}
+	*job = (struct write_job){ .tree = t,
+				   .req = req,
+				   .node = n->node,
+				   .tag = tag,
+				   .slot = slot,
+				   .opened = *opened,
+				   .size = size };
+	memcpy(job->buf, buf, size < sizeof(job->buf) ? size : sizeof(job->buf));
 	if (opened->reserve && !forget_lags(t))
-		carry_out(t, req, tag, n, opened, buf, size, slot);
+		carry_out(job, n);
 	else
-		r = await_turn(t, req, tag, n, opened, buf, size, slot);
-	if (r)
-		end_write(t, slot, req, r);
+		await_turn(job, n);
 }
 
 static void take_write(struct tree *t, fuse_req_t req, const struct node *n, uint64_t fh,

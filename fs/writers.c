@@ -3,9 +3,12 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 
+#include "fs/ctl/ctl.h"
 #include "journal.h"
+#include "objects.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/thread.h"
@@ -20,8 +23,7 @@ enum {
 enum writer_state { WRITER_WAITS, WRITER_TOLD, WRITER_WATCHED, WRITER_WITHDRAWN };
 
 struct writers {
-	void (*withdraw)(void *ctx, uint64_t tag);
-	void *ctx;
+	struct tree *tree;
 	struct pool *pool;
 	pthread_mutex_t lock; /* all below */
 	pthread_cond_t come;
@@ -29,14 +31,16 @@ struct writers {
 		uint64_t tag; /* 0: nobody */
 		pid_t tid;
 		enum writer_state state;
+		uint64_t node; /* written to by another thread; 0: none */
+		struct writer *_Atomic next; /* among these */
 	} at[JOURNAL_SLOTS];
+	struct writer *_Atomic left; /* the first of these; also read without the lock */
 	unsigned int told, watched; /* in these states */
 	uint32_t next;		    /* the first to be looked at in the next round */
 	bool runs, stop;
 };
 
-int writers_new(void (*withdraw)(void *ctx, uint64_t tag), void *ctx, struct writers **ret,
-		struct err *err)
+int writers_new(struct tree *t, struct writers **ret, struct err *err)
 {
 	struct writers *w = calloc(1, sizeof(*w));
 	int r;
@@ -48,8 +52,7 @@ int writers_new(void (*withdraw)(void *ctx, uint64_t tag), void *ctx, struct wri
 		free(w);
 		return r;
 	}
-	w->withdraw = withdraw;
-	w->ctx = ctx;
+	w->tree = t;
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->come);
 	*ret = w;
@@ -100,7 +103,7 @@ static void look(struct writers *w, struct writer *who)
 		return;
 	turn(w, who, WRITER_WITHDRAWN);
 	pthread_mutex_unlock(&w->lock);
-	w->withdraw(w->ctx, was.tag);
+	ctl_withdraw(w->tree, was.tag);
 	pthread_mutex_lock(&w->lock);
 }
 
@@ -173,10 +176,52 @@ void writers_signal(struct writers *w, uint32_t slot)
 
 void writers_end(struct writers *w, uint32_t slot)
 {
+	struct writer *_Atomic *at;
+	struct writer *who = &w->at[slot];
+
 	pthread_mutex_lock(&w->lock);
-	turn(w, &w->at[slot], WRITER_WAITS);
-	w->at[slot].tag = 0;
+	turn(w, who, WRITER_WAITS);
+	for (at = &w->left; *at && *at != who; at = &(*at)->next)
+		;
+	if (*at)
+		*at = who->next;
+	who->tag = who->node = 0;
 	pthread_mutex_unlock(&w->lock);
+}
+
+bool writers_leave(struct writers *w, uint32_t slot, uint64_t node)
+{
+	struct writer *who = &w->at[slot];
+	bool first;
+
+	pthread_mutex_lock(&w->lock);
+	first = !who->node;
+	for (const struct writer *other = w->left; other; other = other->next)
+		first &= other->node != node;
+	if (!who->node) {
+		who->node = node;
+		who->next = w->left;
+		w->left = who;
+	}
+	pthread_mutex_unlock(&w->lock);
+	return first;
+}
+
+unsigned int writers_free_twin(struct writers *w, uint64_t ino)
+{
+	bool used[TWINS_MAX] = { false };
+	unsigned int number = 0;
+
+	if (!w->left)
+		return 0;
+	pthread_mutex_lock(&w->lock);
+	for (const struct writer *who = w->left; who; who = who->next)
+		if (objects_untwinned(who->node) == ino)
+			used[objects_twin_number(who->node)] = true;
+	pthread_mutex_unlock(&w->lock);
+	while (number < TWINS_MAX && used[number])
+		number++;
+	return number % TWINS_MAX;
 }
 
 bool writers_withdrew(struct writers *w, uint32_t slot, uint64_t tag)
