@@ -91,11 +91,6 @@ struct tree {
 	int first;
 };
 
-static inline uint64_t set_id(uint32_t slot, uint16_t row)
-{
-	return (uint64_t)slot << 16 | row;
-}
-
 /* A snapshot of one node. It does not change. */
 struct node {
 	uint64_t ino;  /* of the file: shown by stat, key of all data about it */

@@ -13,12 +13,12 @@
 
 static uint64_t set_ino(struct tree *t, uint64_t set)
 {
-	return objects_ino(t->objects, (uint32_t)(set >> 16), (uint16_t)set);
+	return objects_ino(t->objects, set_slot(set), (uint16_t)set);
 }
 
 static const struct entries *set_entries(struct tree *t, uint64_t set)
 {
-	const struct object *obj = objects_at(t->objects, (uint32_t)(set >> 16));
+	const struct object *obj = objects_at(t->objects, set_slot(set));
 	uint16_t row = (uint16_t)set;
 
 	return row == ROW_SELF ? obj_type(obj->kind)->entries : attr_by_id(obj->kind, row)->entries;
@@ -54,7 +54,7 @@ static void take_out(struct tree *t, uint64_t set, struct elem was, struct forge
 static void bury_empty(struct tree *t, uint64_t set, struct forgets *notes)
 {
 	for (;;) {
-		uint32_t slot = (uint32_t)(set >> 16);
+		uint32_t slot = set_slot(set);
 		const struct object *obj = objects_at(t->objects, slot);
 		const struct obj_type *kind = obj_type(obj->kind);
 

@@ -14,36 +14,22 @@ struct set {
 	uint32_t n, cap;
 };
 
+/* An object's directories are few: its sets are a list, by the object's slot. */
 struct sets {
 	struct set **heads;
-	size_t n_heads, n; /* n_heads is a power of two */
+	size_t n;
 };
-
-static struct set **head(struct set **heads, size_t n_heads, uint64_t id)
-{
-	return &heads[(id * 0x9e3779b97f4a7c15ull >> 32) & (n_heads - 1)];
-}
 
 struct sets *sets_new(void)
 {
-	struct sets *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return NULL;
-	s->n_heads = 256;
-	s->heads = calloc(s->n_heads, sizeof(*s->heads));
-	if (!s->heads) {
-		free(s);
-		return NULL;
-	}
-	return s;
+	return calloc(1, sizeof(struct sets));
 }
 
 void sets_free(struct sets *s)
 {
 	if (!s)
 		return;
-	for (size_t i = 0; i < s->n_heads; i++) {
+	for (size_t i = 0; i < s->n; i++) {
 		struct set *set = s->heads[i];
 
 		while (set) {
@@ -60,51 +46,29 @@ void sets_free(struct sets *s)
 
 static struct set *find(const struct sets *s, uint64_t id)
 {
-	struct set *set = *head(s->heads, s->n_heads, id);
+	struct set *set = set_slot(id) < s->n ? s->heads[set_slot(id)] : NULL;
 
 	while (set && set->id != id)
 		set = set->next;
 	return set;
 }
 
-/* A failure only makes chains longer. */
-static void rehash(struct sets *s)
-{
-	size_t n = s->n_heads * 4;
-	struct set **heads = calloc(n, sizeof(*heads));
-
-	if (!heads)
-		return;
-	for (size_t i = 0; i < s->n_heads; i++) {
-		struct set *set = s->heads[i];
-
-		while (set) {
-			struct set *next = set->next;
-			struct set **at = head(heads, n, set->id);
-
-			set->next = *at;
-			*at = set;
-			set = next;
-		}
-	}
-	free(s->heads);
-	s->heads = heads;
-	s->n_heads = n;
-}
-
 static struct set *make(struct sets *s, uint64_t id)
 {
-	struct set *set = calloc(1, sizeof(*set));
-	struct set **at;
+	size_t slot = set_slot(id), n = slot < s->n ? s->n : 2 * slot + 64;
+	struct set **heads = n > s->n ? reallocarray(s->heads, n, sizeof(*heads)) : s->heads;
+	struct set *set = heads ? calloc(1, sizeof(*set)) : NULL;
 
+	if (heads) {
+		memset(&heads[s->n], 0, (n - s->n) * sizeof(*heads));
+		s->heads = heads;
+		s->n = n;
+	}
 	if (!set)
 		return NULL;
-	if (++s->n > s->n_heads * 2)
-		rehash(s);
 	set->id = id;
-	at = head(s->heads, s->n_heads, id);
-	set->next = *at;
-	*at = set;
+	set->next = heads[slot];
+	heads[slot] = set;
 	return set;
 }
 
@@ -142,7 +106,7 @@ int set_add(struct sets *s, uint64_t id, struct elem elem)
 		set->elems[at] = elem;
 		return !same;
 	}
-	if (set->n == set->cap) {
+	if (set->n == set->cap) { /* most are small, and there are many */
 		uint32_t cap = set->cap ? set->cap * 2 : 2;
 		struct elem *elems = reallocarray(set->elems, cap, sizeof(*elems));
 
@@ -159,14 +123,13 @@ int set_add(struct sets *s, uint64_t id, struct elem elem)
 
 static void drop(struct sets *s, struct set *set)
 {
-	struct set **at = head(s->heads, s->n_heads, set->id);
+	struct set **at = &s->heads[set_slot(set->id)];
 
 	while (*at != set)
 		at = &(*at)->next;
 	*at = set->next;
 	free(set->elems);
 	free(set);
-	s->n--;
 }
 
 bool set_remove(struct sets *s, uint64_t id, uint32_t key)

@@ -14,6 +14,17 @@ struct elem {
 	uint32_t key, slot;
 };
 
+/* The set of a row of the object in this slot (ROW_SELF: of its own directory). */
+static inline uint64_t set_id(uint32_t slot, uint16_t row)
+{
+	return (uint64_t)slot << 16 | row;
+}
+
+static inline uint32_t set_slot(uint64_t id)
+{
+	return (uint32_t)(id >> 16);
+}
+
 struct sets *sets_new(void);
 void sets_free(struct sets *s);
 
