@@ -108,6 +108,11 @@ struct node {
 /* Returns 0, or -ESTALE: never given out, or gone. */
 int node_get(struct tree *t, uint64_t ino, struct node *ret);
 bool node_is_dir(const struct node *n);
+/* NULL: it is not that of a device. */
+static inline const struct key *node_device(const struct node *n)
+{
+	return n->subject.dev ? &n->dev.key : NULL;
+}
 bool node_has(const struct node *n, const struct attr *row);
 const struct entries *node_entries(const struct node *n);
 /* NO_SLOT: it has and had no directory. Call it with the tree's lock held. */

@@ -105,8 +105,8 @@ static int keep(struct owner_job *job)
 {
 	const struct ownership is = { job->own.uid, job->own.gid, job->own.mode };
 	const struct actor who = request_actor(job->req, 0, NULL);
-	const struct key *dev = job->n.subject.dev ? &job->n.dev.key : NULL;
 	const char *file = job->n.row ? job->n.row->name : "";
+	struct asked asked = { .dev = node_device(&job->n), .aside = true };
 	struct err err = { 0 };
 	char value[64];
 	const struct owner_default born = { is_born_so, job };
@@ -117,10 +117,12 @@ static int keep(struct owner_job *job)
 	/* vim sets the mode that the file has after each :w */
 	err.idle = !r && is.uid == was.st_uid && is.gid == was.st_gid &&
 		   is.mode == (was.st_mode & 07777);
-	r = r ? r : intents_set_owner(job->tree->conf.intents, dev, file, &is, &born, &err);
+	r = r ? r : intents_set_owner(job->tree->conf.intents, asked.dev, file, &is, &born, &err);
 	snprintf(value, sizeof(value), "%u:%u:%04o", (unsigned int)is.uid, (unsigned int)is.gid,
 		 (unsigned int)is.mode);
-	record_owner(job->tree, dev, file[0] ? file : ".", value, &who, &err);
+	asked.file = file[0] ? file : ".";
+	asked.value = written_text(value);
+	record_verdict(job->tree, &asked, &who, &err);
 	record_pace(job->tree, &who);
 	return r;
 }

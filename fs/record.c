@@ -90,16 +90,6 @@ int record_open(struct tree *t, void *region, size_t size, struct err *err)
 	return r;
 }
 
-/* The request that a verdict is about. */
-struct asked {
-	const struct key *dev; /* NULL: the root */
-	const char *file;
-	struct written value;
-	bool aside; /* chmod, chown: not a write, so success does not clear last_error */
-	bool forced; /* overrode host_critical */
-	bool late;   /* follows from a refusal that last_error already has */
-};
-
 /* The hash of what equal refusals, or equal changes, have in common. */
 static uint64_t equal_of(const struct asked *a, const char *id, const struct err *err)
 {
@@ -153,11 +143,9 @@ static void print_value(struct out *o, const struct written *w)
 	out_pair_bytes(o, "value", text, len + strlen(text + len));
 }
 
-enum logged { LOGGED, LOG_COUNTED, LOG_THERE };
-
-/* LOG_THERE: it was logged already, at since - 1 or later (0: impossible). */
-static enum logged log_verdict(struct tree *t, const struct asked *a, const struct actor *who,
-			       const struct err *err, uint64_t since)
+/* Returns false if it was logged already. */
+static bool log_verdict(struct tree *t, const struct asked *a, const struct actor *who,
+			const struct err *err)
 {
 	struct out o = { 0 };
 	const char *text = err->code ? err->text : "";
@@ -190,7 +178,8 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 	out_pair(&o, "comm", who->comm[0] ? who->comm : "none");
 	out_pair(&o, "result", err_name(err->code));
 	out_pair(&o, "text", text);
-	there = since && !o.failed && ring_has(t->log, since - 1, o.data + timed, o.len - timed);
+	there = a->since && !o.failed &&
+		ring_has(t->log, a->since - 1, o.data + timed, o.len - timed);
 	if (!there)
 		told = take_share(t, who, err, equal_of(a, id, err), &o);
 	if (told.tell && !o.failed)
@@ -199,7 +188,7 @@ static enum logged log_verdict(struct tree *t, const struct asked *a, const stru
 		audit_line(o.data + timed, o.len - timed, err,
 			   who->opener.reserve ? told.again : 0);
 	out_free(&o);
-	return there ? LOG_THERE : told.tell ? LOGGED : LOG_COUNTED;
+	return !there;
 }
 
 static void set_device_error(struct tree *t, const struct key *dev, const char *text, uid_t uid)
@@ -301,7 +290,7 @@ static void wake_later(struct tree *t, uint32_t slot)
 }
 
 static void record(struct tree *t, const struct asked *a, const struct actor *who,
-		   const struct err *err, uint64_t since)
+		   const struct err *err)
 {
 	bool news = err->code || !(a->aside || err->idle);
 	char text[LAST_ERROR] = "";
@@ -313,15 +302,15 @@ static void record(struct tree *t, const struct asked *a, const struct actor *wh
 		set_device_error(t, a->dev, text, who->opener.uid);
 	else if (news)
 		set_root_error(t, text, who->opener.uid);
-	if (log_verdict(t, a, who, err, since) != LOG_THERE)
+	if (log_verdict(t, a, who, err))
 		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
 }
 
-void record_verdict(struct tree *t, const struct key *dev, const char *file,
-		    struct written value, const struct actor *who, const struct err *err)
+void record_verdict(struct tree *t, const struct asked *a, const struct actor *who,
+		    const struct err *err)
 {
-	record(t, &(struct asked){ .dev = dev, .file = file, .value = value }, who, err, 0);
-	wake_later(t, slot_of(t, dev));
+	record(t, a, who, err);
+	wake_later(t, slot_of(t, a->dev));
 }
 
 void tree_wrote(struct tree *t, const struct key *dev)
@@ -331,43 +320,13 @@ void tree_wrote(struct tree *t, const struct key *dev)
 	model_unlock(t->conf.model);
 }
 
-void record_late(struct tree *t, const struct key *dev, const char *file, struct written value,
-		 const struct actor *who, const struct err *err)
-{
-	const struct asked asked = { .dev = dev, .file = file, .value = value, .late = true };
-
-	record(t, &asked, who, err, 0);
-	wake_later(t, slot_of(t, dev));
-}
-
-void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,
-		  const struct actor *who, const struct err *err)
-{
-	const struct asked asked = {
-		.dev = dev, .file = file, .value = written_text(value), .aside = true
-	};
-
-	record(t, &asked, who, err, 0);
-	wake_later(t, slot_of(t, dev));
-}
-
-void record_command(struct tree *t, const struct key *dev, struct written line,
-		    const struct actor *who, const struct err *err, uint64_t since)
-{
-	record(t, &(struct asked){ .dev = dev, .file = "ctl", .value = line }, who, err, since);
-	wake_later(t, slot_of(t, dev));
-	if (t->conf.told)
-		t->conf.told();
-}
-
 void record_refused_open(struct tree *t, struct fuse_req *req, const struct node *n,
 			 const char *name, const struct err *err)
 {
 	const struct actor who = request_actor(req, 0, NULL);
 
 	if (n->kind == OBJ_ROOT || n->subject.dev)
-		record_verdict(t, n->subject.dev ? &n->dev.key : NULL, name,
-			       (struct written){ 0 }, &who, err);
+		record_verdict(t, &(struct asked){ .dev = node_device(n), .file = name }, &who, err);
 }
 
 /* The file that stands for one that the driver alone sets: restore asks for the latter. */
@@ -434,7 +393,7 @@ void tree_verdict(void *tree, const struct request *requests, size_t n, const st
 		char file[REQUEST_FILE + 16], made[WRITTEN_MADE];
 		struct err told = *err;
 		struct request w;
-		struct asked asked = { .dev = &w.dev, .file = file };
+		struct asked asked = { .dev = &w.dev, .file = file, .since = since };
 		uint32_t slot;
 
 		tell_other(&told, &requests[i], requests, n);
@@ -443,7 +402,7 @@ void tree_verdict(void *tree, const struct request *requests, size_t n, const st
 		asked.forced = w.force;
 		if (!w.restores)
 			tree_wrote(tree, &w.dev);
-		record(tree, &asked, who, &told, since);
+		record(tree, &asked, who, &told);
 		slot = slot_of(tree, &w.dev);
 		wake_logs(tree, &slot, slot != NO_SLOT);
 	}

@@ -3,6 +3,7 @@
 #ifndef FS_RECORD_H
 #define FS_RECORD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -28,25 +29,28 @@ struct written {
 };
 struct written written_text(const char *text);
 
-/* Records a verdict in the log and in last_error of the device, or (dev NULL) of the root. */
-void record_verdict(struct tree *t, const struct key *dev, const char *file, struct written value,
-		    const struct actor *who, const struct err *err);
-/* Likewise, but last_error stays: the cause is already there. */
-void record_late(struct tree *t, const struct key *dev, const char *file, struct written value,
-		 const struct actor *who, const struct err *err);
+/* What a verdict is about. */
+struct asked {
+	const struct key *dev; /* NULL: the root */
+	const char *file;
+	struct written value;
+	/* Nothing that clears last_error when it succeeds: chmod and chown, which vim does by itself
+	 * after a refused write. */
+	bool aside;
+	bool late;   /* last_error stays: the cause is already there */
+	bool forced; /* overrode host_critical */
+	/* If a former process may have told of it: where the log ended before that, and 1. */
+	uint64_t since;
+};
+
+/* Records a verdict in the log and in last_error. */
+void record_verdict(struct tree *t, const struct asked *a, const struct actor *who,
+		    const struct err *err);
 /* model_wrote(): for a write that somebody begins, or that has its verdict. */
 void tree_wrote(struct tree *t, const struct key *dev);
 /* Waits until the journal can take the next change of this user: not at all for who has a reserve.
  * Call it after a change was recorded, on a thread that such users have for themselves. */
 void record_pace(struct tree *t, const struct actor *who);
-/* For chmod and chown. Success keeps last_error: vim calls chmod by itself after a refused
- * write. */
-void record_owner(struct tree *t, const struct key *dev, const char *file, const char *value,
-		  const struct actor *who, const struct err *err);
-/* For a command of ctl. since: if a former process may have told of it, where the log ended before
- * that, and 1; else 0. */
-void record_command(struct tree *t, const struct key *dev, struct written line,
-		    const struct actor *who, const struct err *err, uint64_t since);
 /* For an open for writing that is refused, of a file of n's object. Called by the FUSE thread. */
 void record_refused_open(struct tree *t, struct fuse_req *req, const struct node *n,
 			 const char *name, const struct err *err);

@@ -100,8 +100,7 @@ static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid
 	if (!err->code || files_told(t->files, uid))
 		return;
 	who = request_actor(req, 0, NULL);
-	record_verdict(t, n->subject.dev ? &n->dev.key : NULL, n->row->name,
-		       (struct written){ 0 }, &who, err);
+	record_verdict(t, &(struct asked){ .dev = node_device(n), .file = n->row->name }, &who, err);
 }
 
 /* Makes the kernel run writers of one file in parallel (Linux 6.2), and a reader of ctl beside its
@@ -139,7 +138,7 @@ static void forget_file(struct tree *t, uint64_t ino, uint64_t fh)
 	bool known = wrote && !node_get(t, ino, &n);
 
 	if (wrote)
-		ctl_release(t, fh, known && n.subject.dev ? &n.dev.key : NULL);
+		ctl_release(t, fh, known ? node_device(&n) : NULL);
 	files_release(t->files, fh);
 	if (known)
 		forget_size(t, &n);

@@ -57,10 +57,13 @@ static void done(void *ctx, const struct err *err)
 static void settle(struct write_job *job, const struct node *n, const struct actor *who,
 		   const struct err *err)
 {
-	const struct written value = { job->buf, job->size < WRITE_MAX ? job->size : WRITE_MAX };
+	const struct asked asked = {
+		.dev = node_device(n),
+		.file = n->row->name,
+		.value = { job->buf, job->size < WRITE_MAX ? job->size : WRITE_MAX },
+	};
 
-	record_verdict(job->tree, n->subject.dev ? &n->dev.key : NULL, n->row->name, value, who,
-		       err);
+	record_verdict(job->tree, &asked, who, err);
 	record_pace(job->tree, who); /* a user who has to wait is on an executor here */
 	end_write(job, err->code ? -err->code : (int)job->size);
 }

@@ -152,11 +152,19 @@ static void say(struct ctl_job *job, const struct out *o)
 
 static void record_it(struct ctl_job *job, const struct actor *who, const struct err *err)
 {
-	const struct written all = { job->buf, job->size };
+	struct tree *t = job->tree;
+	struct asked asked = {
+		.dev = job->has_home ? &job->home : NULL,
+		.file = "ctl",
+		.value = { job->buf, job->size },
+		.since = job->resent ? job->ctl->kept->told : 0,
+	};
 
-	record_command(job->tree, job->has_home ? &job->home : NULL,
-		       job->command ? written_text(job->line) : all, who, err,
-		       job->resent ? job->ctl->kept->told : 0);
+	if (job->command)
+		asked.value = written_text(job->line);
+	record_verdict(t, &asked, who, err);
+	if (t->conf.told)
+		t->conf.told();
 }
 
 static void end_command(struct ctl_job *job)
@@ -373,7 +381,7 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh
 	job->ino = n->ino;
 	job->size = size;
 	memcpy(job->buf, buf, size);
-	job->has_home = n->subject.dev != NULL;
+	job->has_home = node_device(n);
 	job->home = n->dev.key;
 	return job;
 }

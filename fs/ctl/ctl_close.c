@@ -57,10 +57,12 @@ void ctl_tell_leftover(struct tree *t, const struct key *home, const struct ctl_
 	     "%scommit before the close",
 	     left->n, left->n > 1 ? "s" : "", left->n > 1 ? "were" : "was",
 	     left->n > 1 ? "them" : "it", left->torn ? "a newline after the last one, then " : "");
-	if (left->broken)
-		record_late(t, home, "ctl", written_text(left->first), &left->who, &err);
-	else
-		record_verdict(t, home, "ctl", written_text(left->first), &left->who, &err);
+	record_verdict(t,
+		       &(struct asked){ .dev = home,
+					.file = "ctl",
+					.value = written_text(left->first),
+					.late = left->broken },
+		       &left->who, &err);
 }
 
 void ctl_release(struct tree *t, uint64_t fh, const struct key *home)

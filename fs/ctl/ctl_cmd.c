@@ -94,8 +94,11 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 		return 0;
 	slash = strrchr(label, '/');
 	if (request.dev.bus && !request_parent(&request))
-		record_verdict(job->tree, &request.dev, slash ? slash + 1 : label,
-			       written_text(value), &job->who, err);
+		record_verdict(job->tree,
+			       &(struct asked){ .dev = &request.dev,
+						.file = slash ? slash + 1 : label,
+						.value = written_text(value) },
+			       &job->who, err);
 	put_label(err, label);
 	return r;
 }
