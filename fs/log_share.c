@@ -7,19 +7,18 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 
-#define HOUR_MS 3600000ull
+#define HOUR_US 3600000000ull
 
 struct equal {
 	uint64_t hash; /* 0: none */
-	uint64_t count, last_ms;
+	uint64_t count, last_us;
 };
 
 struct log_user {
 	uid_t uid;
 	bool known, reserve;
-	uint64_t last_ms, skipped;
-	uint64_t paced_us; /* as of all */
-	size_t left; /* bytes */
+	uint64_t last_us, skipped;
+	uint64_t paced_us, written_us; /* up to which changes, and bytes, are paid for */
 	struct equal equal[LOG_EQUAL];
 };
 
@@ -37,41 +36,28 @@ void log_shares_free(struct log_shares *s)
 /* NULL: no memory. */
 static struct log_user *user_of(struct log_shares *s, const struct creds *who, uint64_t now)
 {
-	struct log_user *oldest;
+	struct log_user *oldest, *u;
 
 	if (!s->users)
 		s->users = calloc(LOG_USERS, sizeof(*s->users));
 	oldest = s->users;
-	for (size_t i = 0; i < LOG_USERS && s->users; i++) {
-		struct log_user *u = &s->users[i];
-
-		if (u->known && u->uid == who->uid && u->reserve == who->reserve)
+	for (u = s->users; u && u < s->users + LOG_USERS; u++) {
+		if (u->known && u->uid == who->uid && u->reserve == who->reserve) {
+			u->last_us = now;
 			return u;
-		if (!u->known || (oldest->known && u->last_ms < oldest->last_ms))
+		}
+		if (!u->known || (oldest->known && u->last_us < oldest->last_us))
 			oldest = u;
 	}
 	if (oldest)
-		*oldest = (struct log_user){ .uid = who->uid,
-					     .known = true,
-					     .reserve = who->reserve,
-					     .last_ms = now,
-					     .left = LOG_OF_USER };
+		*oldest = (struct log_user){
+			.uid = who->uid, .known = true, .reserve = who->reserve, .last_us = now
+		};
 	return oldest;
 }
 
-static void refill(struct log_user *u, uint64_t now)
-{
-	uint64_t ms = now - u->last_ms,
-		 more = LOG_OF_USER * (ms < HOUR_MS ? ms : HOUR_MS) / HOUR_MS;
-
-	if (!more)
-		return; /* wait until the time is worth a byte */
-	u->left = u->left + more < LOG_OF_USER ? u->left + (size_t)more : LOG_OF_USER;
-	u->last_ms = now;
-}
-
 /* Finds or adds what has this hash, and counts it. */
-static struct equal *equal_of(struct log_user *u, uint64_t hash, uint64_t now)
+static uint64_t count_equal(struct log_user *u, uint64_t hash, uint64_t now)
 {
 	struct equal *e = &u->equal[0];
 
@@ -80,14 +66,13 @@ static struct equal *equal_of(struct log_user *u, uint64_t hash, uint64_t now)
 			e = &u->equal[i];
 			break;
 		}
-		if (u->equal[i].last_ms < e->last_ms)
+		if (u->equal[i].last_us < e->last_us)
 			e = &u->equal[i];
 	}
-	if (e->hash != hash || now - e->last_ms > LOG_EQUAL_MS)
+	if (e->hash != hash || now - e->last_us > LOG_EQUAL_MS * 1000)
 		*e = (struct equal){ .hash = hash };
-	e->count++;
-	e->last_ms = now;
-	return e;
+	e->last_us = now;
+	return ++e->count;
 }
 
 static bool is_round(uint64_t n)
@@ -97,14 +82,20 @@ static bool is_round(uint64_t n)
 	return n == 1;
 }
 
-/* Nobody waits longer than most_us for what was changed. */
-static void pay(uint64_t *paced, uint64_t price, uint64_t most_us, uint64_t now)
+/* Returns false, and takes nothing, if that is paid for later than `most` after now. */
+static bool pay(uint64_t *paid, uint64_t price, uint64_t most, uint64_t now)
 {
-	uint64_t most = now + LOG_BURST_US + most_us;
+	uint64_t until = (*paid > now ? *paid : now) + price;
 
-	*paced = (*paced > now ? *paced : now) + price;
-	if (*paced > most)
-		*paced = most;
+	if (until <= now + most)
+		*paid = until;
+	return until <= now + most;
+}
+
+static void pay_all(uint64_t *paid, uint64_t price, uint64_t most, uint64_t now)
+{
+	if (!pay(paid, price, most, now))
+		*paid = now + most;
 }
 
 static uint64_t debt(uint64_t paced, uint64_t now)
@@ -123,48 +114,36 @@ uint64_t log_wait(const struct log_shares *s, const struct actor *who, uint64_t 
 	return who->opener.reserve ? 0 : own > all ? own : all;
 }
 
-static struct log_told share_change(struct log_shares *s, struct log_user *u, uint64_t equal,
-				    size_t len, uint64_t now_us)
-{
-	const struct equal *e = equal_of(u, equal, now_us / 1000);
-
-	pay(&u->paced_us, LOG_USER_US, LOG_OWN_WAIT_US, now_us);
-	pay(&s->paced_us, LOG_ALL_US, LOG_OTHERS_WAIT_US, now_us);
-	u->left -= len < u->left ? len : u->left;
-	return (struct log_told){ .tell = is_round(e->count),
-				  .journal = true,
-				  .again = e->count > 1 ? e->count : 0 };
-}
-
 struct log_told log_share(struct log_shares *s, const struct actor *who, enum log_about about,
-			  uint64_t equal, size_t len, uint64_t now_us)
+			  uint64_t equal, size_t len, uint64_t now)
 {
-	bool bounded = !who->opener.reserve;
-	uint64_t now_ms = now_us / 1000;
-	struct log_user *u =
-		bounded || about == LOG_REFUSED ? user_of(s, &who->opener, now_ms) : NULL;
 	struct log_told told = { .tell = true, .journal = true };
+	bool bounded = !who->opener.reserve;
+	struct log_user *u =
+		bounded || about == LOG_REFUSED ? user_of(s, &who->opener, now) : NULL;
+	uint64_t price = len * HOUR_US / LOG_OF_USER, n = 1;
 
 	if (!u)
 		return told;
-	refill(u, now_ms);
-	if (bounded && about == LOG_CHANGED)
-		return share_change(s, u, equal, len, now_us);
-	if (about == LOG_REFUSED) {
-		const struct equal *e = equal_of(u, equal, now_ms);
-
-		told.again = e->count > 1 ? e->count : 0;
-		told.journal = is_round(e->count);
-		if (!told.journal && bounded)
-			return (struct log_told){ .tell = false };
+	if (about != LOG_IDLE)
+		n = count_equal(u, equal, now);
+	told.again = n > 1 ? n : 0;
+	if (about == LOG_CHANGED) { /* never lost: the user waits for the journal */
+		pay_all(&u->paced_us, LOG_USER_US, LOG_BURST_US + LOG_OWN_WAIT_US, now);
+		pay_all(&s->paced_us, LOG_ALL_US, LOG_BURST_US + LOG_OTHERS_WAIT_US, now);
+		pay_all(&u->written_us, price, HOUR_US, now);
+		told.tell = is_round(n);
+		return told;
 	}
+	told.journal = is_round(n);
 	if (!bounded)
 		return told;
-	if (len > u->left) {
+	if (!told.journal)
+		return (struct log_told){ .tell = false };
+	if (!pay(&u->written_us, price, HOUR_US, now)) {
 		u->skipped++;
 		return (struct log_told){ .tell = false };
 	}
-	u->left -= len;
 	told.skipped = u->skipped;
 	u->skipped = 0;
 	return told;

@@ -110,19 +110,6 @@ struct actor request_actor(fuse_req_t req, uint64_t tag, const struct creds *ope
 	return who;
 }
 
-static void interrupted(fuse_req_t req, void *slot)
-{
-	const struct tree *t = fuse_req_userdata(req);
-
-	writers_signal(t->writers, (uint32_t)(uintptr_t)slot);
-}
-
-void request_begins(struct tree *t, fuse_req_t req, uint32_t slot, uint64_t tag)
-{
-	writers_begin(t->writers, slot, tag, fuse_req_ctx(req)->pid);
-	fuse_req_interrupt_func(req, interrupted, (void *)(uintptr_t)slot);
-}
-
 void request_leaves(struct tree *t, const struct node *n, uint32_t slot)
 {
 	uint16_t dir = n->row->in ? n->row->in : ROW_SELF;

@@ -32,9 +32,6 @@ int request_parse(const struct subject *s, const struct attr *row, const char *t
 /* Who sent this request. opened: who opened the file that it is for; NULL: the same. */
 struct actor request_actor(struct fuse_req *req, uint64_t tag, const struct creds *opened);
 
-/* A write with this slot in the journal waits for its verdict; call it before anybody can tell
- * that. A signal that ends or stops its writer withdraws it: writers.h. */
-void request_begins(struct tree *t, struct fuse_req *req, uint32_t slot, uint64_t tag);
 /* A write to this node, with its slot in the journal, goes on on another thread: who comes by path
  * meanwhile gets a twin of the file. Waits for nobody. */
 void request_leaves(struct tree *t, const struct node *n, uint32_t slot);

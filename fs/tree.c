@@ -29,31 +29,19 @@ static int open_regions(struct tree *t, struct err *err)
 {
 	struct stash *st = t->conf.stash;
 	size_t size;
-	void *at;
-	int r;
+	void *at = stash_region(st, STASH_OBJECTS, &size);
+	int r = objects_open(at, size, obj_type, &t->objects, err);
 
-	at = stash_region(st, STASH_OBJECTS, &size);
-	r = objects_open(at, size, obj_type, &t->objects, err);
-	if (r)
-		return r;
 	at = stash_region(st, STASH_FILES, &size);
-	r = files_new(at, size, objects_starts(t->objects) == 1, &t->files, err);
-	if (r)
-		return r;
+	r = r ? r : files_new(at, size, objects_starts(t->objects) == 1, &t->files, err);
 	at = stash_region(st, STASH_CTL, &size);
-	r = ctl_new(at, size, t->files, &t->ctl, err);
-	if (r)
-		return r;
+	r = r ? r : ctl_new(at, size, t->files, &t->ctl, err);
 	at = stash_region(st, STASH_EVENTS, &size);
-	r = ring_open(at, size, &events_layout, &t->events, err);
-	if (r)
-		return r;
+	r = r ? r : ring_open(at, size, &events_layout, &t->events, err);
 	at = stash_region(st, STASH_LOG, &size);
-	r = record_open(t, at, size, err);
-	if (r)
-		return r;
+	r = r ? r : record_open(t, at, size, err);
 	at = stash_region(st, STASH_JOURNAL, &size);
-	r = journal_open(at, size, &t->journal, err);
+	r = r ? r : journal_open(at, size, &t->journal, err);
 	return r ? r : stream_new(t->events, &t->stream, err);
 }
 

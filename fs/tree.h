@@ -53,9 +53,9 @@ int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, 
 /* Right after that: in_hand of the threads that make long texts and read the lines of ctl, as for
  * pool_watch(). */
 void tree_watch(struct tree *t, _Atomic uint64_t *worker, _Atomic uint64_t *commands);
-/* Is there no begun transaction whose operations are still to come? */
 /* The group pcidevfs, 0: there is none. */
 const _Atomic gid_t *tree_group(const struct tree *t);
+/* Is there no begun transaction whose operations are still to come? */
 bool tree_idle(struct tree *t);
 /* The group pcidevfs has this number from now on; 0: there is none. Any thread, between
  * tree_start() and tree_stop(). */

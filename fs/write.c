@@ -143,7 +143,7 @@ static void begin_write(struct tree *t, fuse_req_t req, const struct node *n,
 	uint64_t tag = t->conf.unique() & ~UNIQUE_RESENT;
 	struct write_job *job = malloc(sizeof(*job));
 
-	request_begins(t, req, slot, tag);
+	writers_begin(t->writers, req, slot, tag);
 	if (!job) {
 		request_ends(t, slot, -ENOMEM);
 		reply(req, -ENOMEM);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#define FUSE_USE_VERSION 312
 #include "writers.h"
 
 #include <errno.h>
+#include <fuse_lowlevel.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "fs/ctl/ctl.h"
+#include "internal.h"
 #include "journal.h"
-#include "objects.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/thread.h"
@@ -151,18 +153,11 @@ static void watch(void *ctx)
 	pthread_mutex_unlock(&w->lock);
 }
 
-void writers_begin(struct writers *w, uint32_t slot, uint64_t tag, pid_t tid)
+/* It got a signal. Waits for nobody. */
+static void interrupted(fuse_req_t req, void *ctx)
 {
-	pthread_mutex_lock(&w->lock);
-	turn(w, &w->at[slot], WRITER_WAITS);
-	w->at[slot].tag = tag;
-	w->at[slot].tid = tid;
-	pthread_mutex_unlock(&w->lock);
-}
-
-void writers_signal(struct writers *w, uint32_t slot)
-{
-	struct writer *who = &w->at[slot];
+	struct writers *w = ((struct tree *)fuse_req_userdata(req))->writers;
+	struct writer *who = ctx;
 
 	pthread_mutex_lock(&w->lock);
 	if (who->tag && who->state == WRITER_WAITS) {
@@ -172,6 +167,18 @@ void writers_signal(struct writers *w, uint32_t slot)
 		pthread_cond_signal(&w->come);
 	}
 	pthread_mutex_unlock(&w->lock);
+}
+
+void writers_begin(struct writers *w, fuse_req_t req, uint32_t slot, uint64_t tag)
+{
+	struct writer *who = &w->at[slot];
+
+	pthread_mutex_lock(&w->lock);
+	turn(w, who, WRITER_WAITS);
+	who->tag = tag;
+	who->tid = fuse_req_ctx(req)->pid;
+	pthread_mutex_unlock(&w->lock);
+	fuse_req_interrupt_func(req, interrupted, who);
 }
 
 void writers_end(struct writers *w, uint32_t slot)

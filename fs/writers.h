@@ -19,9 +19,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 struct err;
+struct fuse_req;
 struct tree;
 struct writers;
 
@@ -32,10 +32,9 @@ int writers_new(struct tree *t, struct writers **ret, struct err *err);
 void writers_stop(struct writers *w);
 void writers_free(struct writers *w);
 
-/* The thread tid waits for the verdict of a write with this slot of the journal. tag: not 0. */
-void writers_begin(struct writers *w, uint32_t slot, uint64_t tag, pid_t tid);
-/* It got a signal. Waits for nobody. */
-void writers_signal(struct writers *w, uint32_t slot);
+/* The sender of this request waits for the verdict of a write with this slot of the journal; call it
+ * before anybody can tell that. tag: not 0. */
+void writers_begin(struct writers *w, struct fuse_req *req, uint32_t slot, uint64_t tag);
 /* Its verdict is known. Call it before the slot is free. */
 void writers_end(struct writers *w, uint32_t slot);
 /* Was this write withdrawn? Ask it after the step behind which ctl_withdraw() finds the write. */

@@ -18,6 +18,7 @@
 #include "pcidevfs/pool.h"
 #include "fs/record.h"
 #include "fs/request.h"
+#include "fs/writers.h"
 
 /* The first refusal is the cause of those that follow. */
 static void ctl_break(struct ctl *ctl, const struct err *err)
@@ -475,7 +476,7 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	job->unique = t->conf.unique() & ~UNIQUE_RESENT;
 	job->resent = t->conf.unique() & UNIQUE_RESENT;
 	job->journal_slot = journal_slot;
-	request_begins(t, req, journal_slot, job->unique);
+	writers_begin(t->writers, req, journal_slot, job->unique);
 	request_leaves(t, n, journal_slot);
 	pthread_mutex_lock(&c->lock);
 	job->ctl = ctl_find(c, fh);
