@@ -46,17 +46,15 @@ static double listed_seconds(const struct attr *row)
 	return row && row->ring ? 0 : FOUND_SECONDS;
 }
 
-static void reply_found(fuse_req_t req, const struct attr *row, const struct stat *st,
-			double seconds)
+static struct fuse_entry_param found(struct tree *t, const struct attr *row, const struct stat *st,
+				     double seconds)
 {
-	struct fuse_entry_param e = {
-		.ino = found_node(fuse_req_userdata(req), st),
+	return (struct fuse_entry_param){
+		.ino = found_node(t, st),
 		.attr = *st,
 		.attr_timeout = listed_seconds(row),
 		.entry_timeout = seconds,
 	};
-
-	fuse_reply_entry(req, &e);
 }
 
 static bool find_entry(struct tree *t, const struct node *dir, const char *name, struct stat *st)
@@ -89,6 +87,7 @@ static void rows_are_seen(struct tree *t, const struct node *dir)
 void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
 	struct tree *t = fuse_req_userdata(req);
+	struct fuse_entry_param e;
 	const struct attr *row;
 	struct node dir;
 	struct stat st;
@@ -101,14 +100,14 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	row = attr_by_name(dir.kind, dir.row ? dir.row->id : 0, name);
 	if (row && !node_has(&dir, row))
 		row = NULL;
-	if (row)
+	if (row) {
 		node_stat(t, &dir, row, &st);
-	if (row)
-		reply_found(req, row, &st, CACHE_SECONDS);
-	else if (find_entry(t, &dir, name, &st))
-		reply_found(req, NULL, &st, entry_seconds(node_entries(&dir)));
-	else
+	} else if (!find_entry(t, &dir, name, &st)) {
 		fuse_reply_err(req, ENOENT);
+		return;
+	}
+	e = found(t, row, &st, row ? CACHE_SECONDS : entry_seconds(node_entries(&dir)));
+	fuse_reply_entry(req, &e);
 }
 
 /* Answers ENOSYS: the kernel stops asking and caches lists until we invalidate them. That saves two
@@ -138,11 +137,8 @@ static void add(struct dir_listing *l, const char *name, const struct attr *row,
 	if (l->plus) {
 		struct fuse_entry_param e = { .attr = *st };
 
-		if (seconds >= 0) {
-			e.ino = found_node(l->tree, st);
-			e.attr_timeout = listed_seconds(row);
-			e.entry_timeout = seconds;
-		}
+		if (seconds >= 0)
+			e = found(l->tree, row, st, seconds);
 		need = fuse_add_direntry_plus(l->req, l->buf + l->len, left, name, &e, next);
 	} else {
 		need = fuse_add_direntry(l->req, l->buf + l->len, left, name, st, next);

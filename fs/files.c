@@ -379,17 +379,6 @@ int files_keep(struct files *f, struct open_file *file, struct text *text, size_
 	return r;
 }
 
-void files_reserve(struct files *f, struct open_file *file)
-{
-	pthread_mutex_lock(&f->lock);
-	if (!file->creds.reserve) {
-		drop_text(f, file);
-		quota_give(&f->opened, &file->creds, 1);
-		file->creds.reserve = true;
-	}
-	pthread_mutex_unlock(&f->lock);
-}
-
 struct text *files_kept(struct files *f, const struct open_file *file, uint64_t *ret_len)
 {
 	struct text *text;

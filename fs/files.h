@@ -74,9 +74,6 @@ void files_release(struct files *f, uint64_t fh);
 /* NULL if the handle is unknown. Valid until its release. */
 struct open_file *files_get(struct files *f, uint64_t fh);
 
-/* The opener turns out to have a reserve: the file no longer counts in a share. */
-void files_reserve(struct files *f, struct open_file *file);
-
 /* Was the user refused before, and had files open ever since? If not, it is worth a log line. */
 bool files_told(struct files *f, uid_t uid);
 

@@ -57,10 +57,16 @@ bool forget_entries(struct tree *t)
 	return false;
 }
 
-void forget_attr(struct tree *t, uint64_t ino)
+/* off: -1: the attributes alone; 0: the pages, too. */
+static void inval(struct tree *t, uint64_t ino, off_t off)
 {
 	for (unsigned int i = 0, n = objects_known(t->objects, ino); t->se && i < n; i++)
-		fuse_lowlevel_notify_inval_inode(t->se, objects_twin(ino, i), -1, 0);
+		fuse_lowlevel_notify_inval_inode(t->se, objects_twin(ino, i), off, 0);
+}
+
+void forget_attr(struct tree *t, uint64_t ino)
+{
+	inval(t, ino, -1);
 }
 
 /* The kernel keeps a list as long as the mtime is the same. A reader between the change and its
@@ -72,12 +78,6 @@ void forget_list(struct tree *t, uint64_t ino)
 
 	atomic_store(&t->listed_at, now > was ? now : was + 1);
 	forget_attr(t, ino);
-}
-
-static void forget_pages(struct tree *t, uint64_t ino)
-{
-	for (unsigned int i = 0, n = objects_known(t->objects, ino); i < n; i++)
-		fuse_lowlevel_notify_inval_inode(t->se, objects_twin(ino, i), 0, 0);
 }
 
 /* ---- threads that may have to wait: on a kernel without epochs, or if epochs came too often */
@@ -231,10 +231,8 @@ void forget_all(struct tree *t, struct forgets *notes)
 		const struct forget *f = &notes->v[i];
 
 		entries |= f->what == FORGET_ENTRY;
-		if (f->what == FORGET_ATTR)
-			forget_attr(t, f->ino);
-		else if (f->what == FORGET_PAGES)
-			forget_pages(t, f->ino);
+		if (f->what != FORGET_ENTRY)
+			inval(t, f->ino, f->what == FORGET_PAGES ? 0 : -1);
 	}
 	if (entries && !forget_entries(t) && drop_by_name(t->droppers, notes))
 		forget_await(t);

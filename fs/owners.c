@@ -142,8 +142,9 @@ static void leave_rights(struct tree *t, uint64_t ino, struct owner *own)
 }
 
 /* May wait for the disk, and drops caches: never on the FUSE thread. */
-static void set_owner(struct owner_job *job)
+static void set_owner(struct engine *e, void *ctx)
 {
+	struct owner_job *job = ctx;
 	struct tree *t = job->tree;
 	struct forgets notes = { 0 };
 	struct stat st;
@@ -151,6 +152,7 @@ static void set_owner(struct owner_job *job)
 	bool kept = rights && owner_is_kept(t, job->n.kind, job->n.row);
 	int r = kept ? keep(job) : refuse_mode(job, NULL);
 
+	(void)e;
 	pthread_mutex_lock(&t->lock);
 	if (!rights)
 		leave_rights(t, job->n.ino, &job->own);
@@ -171,15 +173,9 @@ static void set_owner(struct owner_job *job)
 	free(job);
 }
 
-static void run_deferred(struct engine *e, void *ctx)
+static void set_times(void *ctx)
 {
-	(void)e;
-	set_owner(ctx);
-}
-
-static void run_command(void *ctx)
-{
-	set_owner(ctx);
+	set_owner(NULL, ctx);
 }
 
 static struct timespec stamp(const struct timespec *given, bool now)
@@ -214,31 +210,22 @@ static struct owner wanted_owner(const struct stat *st, const struct stat *attr,
 	return own;
 }
 
-static int set_later(fuse_req_t req, struct tree *t, const struct node *n, const struct owner *own,
-		     int to_set)
+static int set_later(struct owner_job *job)
 {
-	const struct actor who = request_actor(req, 0, NULL);
-	struct owner_job *job = malloc(sizeof(*job));
-	int r = job ? 0 : -ENOMEM;
+	struct tree *t = job->tree;
+	struct actor who;
 
-	if (r)
-		return r;
-	*job = (struct owner_job){ .req = req, .tree = t, .n = *n, .own = *own, .to_set = to_set };
-	job->n.subject.dev = n->subject.dev ? &job->n.dev : NULL;
-	job->n.subject.name = job->n.name;
-	r = to_set & SET_RIGHTS ? engine_defer(t->conf.engine, &who, run_deferred, job)
-		   : pool_submit(t->commands, run_command, job);
-	if (r)
-		free(job);
-	return r == -EDQUOT ? -EAGAIN : r;
+	if (!(job->to_set & SET_RIGHTS))
+		return pool_submit(t->commands, set_times, job);
+	who = request_actor(job->req, 0, NULL);
+	return engine_defer(t->conf.engine, &who, set_owner, job);
 }
 
 /* A size is accepted and ignored. */
 void owner_setattr(fuse_req_t req, uint64_t ino, const struct stat *attr, int to_set)
 {
 	struct tree *t = fuse_req_userdata(req);
-	struct owner own;
-	struct node n;
+	struct owner_job *job;
 	struct stat st;
 	int r;
 
@@ -246,14 +233,18 @@ void owner_setattr(fuse_req_t req, uint64_t ino, const struct stat *attr, int to
 		node_getattr(req, ino);
 		return;
 	}
-	r = node_get(t, ino, &n);
-	if (r) {
-		fuse_reply_err(req, -r);
-		return;
+	job = malloc(sizeof(*job));
+	r = job ? node_get(t, ino, &job->n) : -ENOMEM;
+	if (!r) {
+		node_stat(t, &job->n, job->n.row, &st);
+		job->req = req;
+		job->tree = t;
+		job->own = wanted_owner(&st, attr, to_set);
+		job->to_set = to_set;
+		r = set_later(job);
 	}
-	node_stat(t, &n, n.row, &st);
-	own = wanted_owner(&st, attr, to_set);
-	r = set_later(req, t, &n, &own, to_set);
-	if (r)
-		fuse_reply_err(req, -r);
+	if (!r)
+		return;
+	fuse_reply_err(req, r == -EDQUOT ? EAGAIN : -r);
+	free(job);
 }

@@ -35,23 +35,21 @@ static bool may_open(struct tree *t, const struct node *n, int flags)
 	return !writes || (st.st_mode & 0222 && row_writable(n->row));
 }
 
-/* Capabilities are read only if they matter: of openers for writing or of a file that names
- * holders, and of user 0 for long texts or if too many files are open. */
+/* Capabilities are read only if they matter: of openers for writing, of a long text or of a file that
+ * names holders, and if too many files are open. */
 static int open_file(struct tree *t, fuse_req_t req, const struct node *n, bool writes,
 		     const struct cursor *at, uint64_t *ret_fh, struct err *err)
 {
-	bool root = !fuse_req_ctx(req)->uid;
-	bool looks = writes || n->row->flags & ATTR_HOLDER ||
-		     (root && n->row->flags & ATTR_SNAPSHOT);
+	bool looks = writes || n->row->flags & (ATTR_HOLDER | ATTR_SNAPSHOT);
 	struct creds who;
 	int r;
 
-	rights_creds(req, looks, &who);
-	r = files_open(t->files, n->ino, t->conf.unique(), &who, at, writes, ret_fh, err);
-	if ((r != -EMFILE && r != -ENFILE) || looks)
-		return r;
-	rights_creds(req, true, &who);
-	return files_open(t->files, n->ino, t->conf.unique(), &who, at, writes, ret_fh, err);
+	for (;; looks = true) {
+		rights_creds(req, looks, &who);
+		r = files_open(t->files, n->ino, t->conf.unique(), &who, at, writes, ret_fh, err);
+		if (looks || (r != -EMFILE && r != -ENFILE))
+			return r;
+	}
 }
 
 static int open_node(struct tree *t, fuse_req_t req, const struct node *n,
@@ -201,21 +199,6 @@ static void reply_part(const struct read_job *job, const char *text, size_t len)
 	fuse_reply_buf(job->req, text + off, len - off < job->size ? len - off : job->size);
 }
 
-/* Keeps the text. If the user's share is used up, checks whether the user has a reserve. */
-static bool keep(const struct read_job *job, struct text *text, size_t len, struct err *err)
-{
-	struct files *f = job->tree->files;
-	struct creds who;
-
-	if (!files_keep(f, job->file, text, len, err))
-		return true;
-	rights_creds(job->req, true, &who);
-	if (!who.reserve || who.uid != job->file->creds.uid || job->file->creds.reserve)
-		return false;
-	files_reserve(f, job->file);
-	return !files_keep(f, job->file, text, len, err);
-}
-
 /* The rest of a long text is kept for the next reads, so that the parts fit together. It is kept
  * before the answer, because the next read may come at once. */
 static void reply_text(const struct read_job *job, const struct node *n, struct text *text)
@@ -225,7 +208,7 @@ static void reply_text(const struct read_job *job, const struct node *n, struct 
 	struct err err = { 0 };
 
 	begins = job->file && (!job->off || n->row->flags & ATTR_SNAPSHOT);
-	if (begins && !keep(job, rest ? text : NULL, text->len, &err)) {
+	if (begins && files_keep(job->tree->files, job->file, rest ? text : NULL, text->len, &err)) {
 		tell_share(job->tree, job->req, n, job->file->creds.uid, &err);
 		fuse_reply_err(job->req, ENOMEM);
 		return;

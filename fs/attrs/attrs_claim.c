@@ -28,39 +28,32 @@ static void former_driver_show(const struct subject *s, struct out *o)
 
 #define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/- "
 
+#define ONLY_CHARS "a name has only letters, digits, blanks and . _ : @ / -"
+
 /* A name that the rule allows; claims/ has a directory of that name. */
 static int check_label(const struct subject *s, const char *text, struct err *err)
 {
-	const char *of = s->dev->key.name;
+	const char *of = s->dev->key.name, *why = NULL;
 	size_t n = strlen(text);
 
 	if (text[strspn(text, LABEL_CHARS)])
-		return fail(
-			err, EINVAL,
-			"claim: \"%.64s\" cannot be the claimant of %s: a name has only letters, "
-			"digits, blanks and . _ : @ / -%s",
-			text, of, strpbrk(text, "\"'") ? "; write it without quotes" : "");
-	if (n >= CLAIM_NAME)
+		why = strpbrk(text, "\"'") ? ONLY_CHARS "; write it without quotes" : ONLY_CHARS;
+	else if (n >= CLAIM_NAME)
 		return fail(
 			err, EINVAL,
 			"claim: \"%.32s...\" cannot be the claimant of %s: a name has at most %d "
 			"characters, not %zu",
 			text, of, CLAIM_NAME - 1, n);
-	if (text[0] == ' ' || text[n - 1] == ' ')
-		return fail(
-			err, EINVAL,
-			"claim: \"%.64s\" cannot be the claimant of %s: a name has no blank at its "
-			"beginning or end",
-			text, of);
-	if (text[0] == '.' || text[0] == '-')
-		return fail(
-			err, EINVAL,
-			"claim: \"%.64s\" cannot be the claimant of %s: a name does not begin with "
-			"%s",
-			text, of,
-			text[0] == '.' ? "a dot, because ls would hide its directory in claims/"
-				       : "-, because commands would take it for an option");
-	return 0;
+	else if (text[0] == ' ' || text[n - 1] == ' ')
+		why = "a name has no blank at its beginning or end";
+	else if (text[0] == '.')
+		why = "a name does not begin with a dot, because ls would hide its directory in "
+		      "claims/";
+	else if (text[0] == '-')
+		why = "a name does not begin with -, because commands would take it for an option";
+	return why ? fail(err, EINVAL, "claim: \"%.64s\" cannot be the claimant of %s: %s", text,
+			  of, why)
+		   : 0;
 }
 
 static int claim_store(const struct subject *s, const char *text, struct request *ret,

@@ -67,7 +67,6 @@ static void use_files(void)
 			check(creds_valid(&file->creds));
 			files_poll(f, file, 1, true);
 			check(!files_kept(f, file, &len));
-			files_reserve(f, file);
 			files_release(f, file->fh);
 			check(!files_get(f, n << 24 | i));
 		}

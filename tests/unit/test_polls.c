@@ -287,6 +287,7 @@ DEFINE_TEST(files_of_all_users_are_bounded)
 
 DEFINE_TEST(texts_of_all_users_are_bounded)
 {
+	const struct creds sync = { .uid = 7, .reserve = true };
 	struct text *big = text_of(TEXT_OF_ALL);
 	struct files *f = start(1);
 	struct err err = { 0 };
@@ -305,8 +306,7 @@ DEFINE_TEST(texts_of_all_users_are_bounded)
 	CHECK(kept <= TEXT_OF_ALL);
 	CHECK_EQ(err.code, ENOMEM);
 	/* It is root, or sync, who comes now. */
-	CHECK_EQ(open_as(f, 7, &late, NULL), 0);
-	files_reserve(f, files_get(f, late));
+	CHECK_EQ(files_open(f, 7, 1 << 20, &sync, NULL, false, &late, NULL), 0);
 	CHECK_EQ(files_keep(f, files_get(f, late), big, big->len, NULL), 0);
 	files_release(f, late);
 	files_free(f);
