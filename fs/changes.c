@@ -174,29 +174,24 @@ static void one_change(struct tree *t, const struct change *c)
 {
 	struct member was = { 0 }, is = { 0 };
 	struct forgets notes = { 0 };
-	const struct device *found;
-	struct device dev;
+	struct device copy;
+	const struct device *dev = device_copy(t->conf.model, &c->key, &copy) ? &copy : NULL;
 	uint32_t slot;
 
-	model_lock(t->conf.model);
-	found = model_find(t->conf.model, &c->key);
-	if (found)
-		dev = *found;
-	model_unlock(t->conf.model);
 	pthread_mutex_lock(&t->lock);
 	slot = device_slot(t, &c->key);
 	if (slot < t->n_members)
 		was = t->members[slot];
-	slot = place_change(t, c, found ? &dev : NULL, &notes);
+	slot = place_change(t, c, dev, &notes);
 	if (slot < t->n_members) {
-		audit_change(&t->members[slot], c, found ? &dev : NULL);
+		audit_change(&t->members[slot], c, dev);
 		is = t->members[slot];
 	}
 	if (slot != NO_SLOT)
 		forget_rows(t, slot, c->bits, &notes);
 	pthread_mutex_unlock(&t->lock);
 	if (c->generation > t->quiet_until)
-		put_event(t, c, found ? &dev : NULL);
+		put_event(t, c, dev);
 	forget_all(t, &notes);
 	if (slot == NO_SLOT)
 		return;

@@ -105,6 +105,8 @@ struct node {
 };
 
 /* kinds.c */
+/* Copies the device's record; false: it is not here. */
+bool device_copy(struct model *m, const struct key *key, struct device *ret);
 /* Returns 0, or -ESTALE: never given out, or gone. */
 int node_get(struct tree *t, uint64_t ino, struct node *ret);
 bool node_is_dir(const struct node *n);
@@ -152,10 +154,8 @@ void node_rights_at_birth(const struct tree *t, const struct node *n, const stru
  * tree's lock held. */
 void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st);
 
-/* The mode, uid and gid stored with a device's intents; row NULL: its directory. False: none. */
-bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
-		struct owner *own);
-/* Can they be stored? Owners of links have no effect. */
+/* Is the owner stored with a device's intents (row NULL: its directory)? Owners of links have no
+ * effect. */
 bool owner_is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row);
 /* owners.c */
 void owner_setattr(struct fuse_req *req, uint64_t ino, const struct stat *attr, int to_set);

@@ -101,19 +101,11 @@ size_t each_device(struct model *m, void (*take)(const struct device *dev, void 
 	size_t n = all_keys(m, &keys, ret_failed), found = 0;
 	struct device copy;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct device *dev;
-
-		model_lock(m);
-		dev = model_find(m, &keys[i]);
-		if (dev)
-			copy = *dev;
-		model_unlock(m);
-		if (!dev)
-			continue;
-		take(&copy, ctx);
-		found++;
-	}
+	for (size_t i = 0; i < n; i++)
+		if (device_copy(m, &keys[i], &copy)) {
+			take(&copy, ctx);
+			found++;
+		}
 	free(keys);
 	return found;
 }

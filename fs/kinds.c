@@ -206,20 +206,15 @@ static bool get_object(struct tree *t, uint64_t ino, struct node *n, uint64_t *r
 	return known;
 }
 
-static bool get_device(struct tree *t, struct node *n, uint64_t birth)
+bool device_copy(struct model *m, const struct key *key, struct device *ret)
 {
 	const struct device *dev;
-	struct key key;
 
-	if (!key_make(obj_type(n->kind)->bus, n->name, &key))
-		return false;
-	model_lock(t->conf.model);
-	dev = model_find(t->conf.model, &key);
-	if (dev && dev->birth == birth)
-		n->dev = *dev;
-	else
-		dev = NULL;
-	model_unlock(t->conf.model);
+	model_lock(m);
+	dev = model_find(m, key);
+	if (dev)
+		*ret = *dev;
+	model_unlock(m);
 	return dev;
 }
 
@@ -230,6 +225,7 @@ bool node_has(const struct node *n, const struct attr *row)
 
 int node_get(struct tree *t, uint64_t ino, struct node *ret)
 {
+	struct key key;
 	uint64_t birth;
 
 	ret->node = ino;
@@ -239,7 +235,8 @@ int node_get(struct tree *t, uint64_t ino, struct node *ret)
 	ret->subject = (struct subject){ .tree = t, .slot = ret->slot, .name = ret->name };
 	if (!obj_type(ret->kind)->bus)
 		return 0;
-	if (!get_device(t, ret, birth))
+	if (!key_make(obj_type(ret->kind)->bus, ret->name, &key) ||
+	    !device_copy(t->conf.model, &key, &ret->dev) || ret->dev.birth != birth)
 		return -ESTALE;
 	ret->subject.dev = &ret->dev;
 	return ret->row && !node_has(ret, ret->row) ? -ESTALE : 0;

@@ -425,75 +425,68 @@ static struct owner_slot *probe(const struct objects *o, uint64_t ino, unsigned 
 	return &o->r->owners[((ino * 0x9e3779b97f4a7c15ull >> 48) + i) % OWNERS];
 }
 
-static bool find_owner(const struct objects *o, uint64_t ino, struct owner *ret)
+/* NULL: it has none. */
+static struct owner_slot *find_owner(const struct objects *o, uint64_t ino)
 {
-	if (!atomic_load(&o->r->head.owned))
-		return false;
-	for (unsigned int i = 0; i < OWNER_PROBES; i++) {
-		const struct owner_slot *s = probe(o, ino, i);
+	bool any = atomic_load(&o->r->head.owned);
 
-		if (!s->ino)
-			return false;
-		if (s->ino == ino) {
-			*ret = s->owner;
-			return true;
-		}
-	}
-	return false;
+	for (unsigned int i = 0; any && i < OWNER_PROBES && probe(o, ino, i)->ino; i++)
+		if (probe(o, ino, i)->ino == ino)
+			return probe(o, ino, i);
+	return NULL;
 }
 
 bool objects_owner(struct objects *o, uint64_t ino, struct owner *ret)
 {
-	bool found;
+	const struct owner_slot *s;
 
 	pthread_mutex_lock(&o->owners);
-	found = find_owner(o, ino, ret);
+	s = find_owner(o, ino);
+	if (s)
+		*ret = s->owner;
 	pthread_mutex_unlock(&o->owners);
-	return found;
+	return s;
 }
 
-static int put_owner(struct objects *o, uint64_t ino, const struct owner *owner)
+/* The first place for it that is free, or whose node is gone. */
+static struct owner_slot *new_owner(const struct objects *o, uint64_t ino)
 {
-	struct owner_slot *use = NULL;
 	uint32_t slot;
 	uint16_t row;
 
 	for (unsigned int i = 0; i < OWNER_PROBES; i++) {
 		struct owner_slot *s = probe(o, ino, i);
 
-		if (s->ino == ino) {
-			s->owner = *owner;
-			return 0;
-		}
-		if (!use && (!s->ino || !objects_node(o, s->ino, &slot, &row)))
-			use = s;
-		if (!s->ino)
-			break;
+		if (!s->ino || !objects_node(o, s->ino, &slot, &row))
+			return s;
 	}
-	if (!use)
-		return -ENOSPC;
-	atomic_fetch_add(&o->r->head.owned, 1);
-	use->owner = *owner;
-	atomic_signal_fence(memory_order_seq_cst);
-	use->ino = ino;
-	return 0;
+	return NULL;
 }
 
 int objects_set_owner(struct objects *o, uint64_t ino, const struct owner *owner)
 {
-	int r;
+	struct owner_slot *s;
 
 	pthread_mutex_lock(&o->owners);
-	r = put_owner(o, ino, owner);
+	s = find_owner(o, ino) ?: new_owner(o, ino);
+	if (s && s->ino != ino)
+		atomic_fetch_add(&o->r->head.owned, 1);
+	if (s) {
+		s->owner = *owner;
+		atomic_signal_fence(memory_order_seq_cst);
+		s->ino = ino;
+	}
 	pthread_mutex_unlock(&o->owners);
-	return r;
+	return s ? 0 : -ENOSPC;
 }
 
 void objects_drop_owner(struct objects *o, uint64_t ino)
 {
+	struct owner_slot *s;
+
 	pthread_mutex_lock(&o->owners);
-	for (unsigned int i = 0; i < OWNER_PROBES && probe(o, ino, i)->ino; i++)
-		if (probe(o, ino, i)->ino == ino)
-			probe(o, ino, i)->ino = NO_NODE;
+	s = find_owner(o, ino);
+	if (s)
+		s->ino = NO_NODE;
 	pthread_mutex_unlock(&o->owners);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of FUSE handlers. For a missing one libfuse answers ENOSYS, which sysfs never does, and
- * for poll the kernel would remember it for the whole mount. Only lseek is left out: the kernel
- * then does SEEK_DATA and SEEK_HOLE by itself, as for sysfs. */
+/* The table of FUSE handlers. For a missing one libfuse answers ENOSYS, and the kernel remembers it for
+ * the whole mount. What it makes of that is what sysfs does, and it stops asking, for fsync and flush
+ * (0), extended attributes (else ls -l would ask twice for each file), fallocate and
+ * copy_file_range (EOPNOTSUPP); lseek it then does by itself. FORGET has no answer: ids stay valid
+ * for ever. All others are here, above all poll. */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fuse_lowlevel.h>
@@ -12,20 +14,6 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "record.h"
-
-static void op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t nlookup)
-{
-	(void)ino;
-	(void)nlookup;
-	fuse_reply_none(req); /* ids stay valid for ever */
-}
-
-static void op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *forgets)
-{
-	(void)count;
-	(void)forgets;
-	fuse_reply_none(req);
-}
 
 static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
@@ -141,14 +129,6 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 	fuse_reply_err(req, EACCES);
 }
 
-static void op_sync(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
-{
-	(void)ino;
-	(void)datasync;
-	(void)fi;
-	fuse_reply_err(req, 0);
-}
-
 static void op_syncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
 	(void)ino;
@@ -157,50 +137,12 @@ static void op_syncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse
 	fuse_reply_err(req, EINVAL);
 }
 
-static void op_close(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	(void)ino;
-	(void)fi;
-	fuse_reply_err(req, 0);
-}
-
 static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct statvfs st = { .f_bsize = 4096, .f_frsize = 4096, .f_namemax = OBJECT_NAME - 1 };
 
 	(void)ino;
 	fuse_reply_statfs(req, &st);
-}
-
-/* After ENOSYS the kernel stops asking and returns EOPNOTSUPP itself; otherwise ls -l would ask
- * twice for each file. */
-static void op_setxattr(fuse_req_t req, fuse_ino_t ino, const char *name, const char *value,
-			size_t size, int flags)
-{
-	(void)ino;
-	(void)name;
-	(void)value;
-	(void)size;
-	(void)flags;
-	fuse_reply_err(req, ENOSYS);
-}
-
-static void op_getxattr(fuse_req_t req, fuse_ino_t ino, const char *name, size_t size)
-{
-	(void)ino;
-	(void)name;
-	(void)size;
-	fuse_reply_err(req, ENOSYS);
-}
-
-static void op_listxattr(fuse_req_t req, fuse_ino_t ino, size_t size)
-{
-	op_getxattr(req, ino, NULL, size);
-}
-
-static void op_removexattr(fuse_req_t req, fuse_ino_t ino, const char *name)
-{
-	op_getxattr(req, ino, name, 0);
 }
 
 static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg,
@@ -218,46 +160,10 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg
 	fuse_reply_err(req, ENOTTY);
 }
 
-static void op_fallocate(fuse_req_t req, fuse_ino_t ino, int mode, off_t off, off_t len,
-			 struct fuse_file_info *fi)
-{
-	(void)ino;
-	(void)mode;
-	(void)off;
-	(void)len;
-	(void)fi;
-	fuse_reply_err(req, EOPNOTSUPP);
-}
-
-static void op_bmap(fuse_req_t req, fuse_ino_t ino, size_t blocksize, uint64_t idx)
-{
-	(void)ino;
-	(void)blocksize;
-	(void)idx;
-	fuse_reply_err(req, EINVAL);
-}
-
-static void op_copy_file_range(fuse_req_t req, fuse_ino_t ino_in, off_t off_in,
-			       struct fuse_file_info *fi_in, fuse_ino_t ino_out, off_t off_out,
-			       struct fuse_file_info *fi_out, size_t len, int flags)
-{
-	(void)ino_in;
-	(void)off_in;
-	(void)fi_in;
-	(void)ino_out;
-	(void)off_out;
-	(void)fi_out;
-	(void)len;
-	(void)flags;
-	fuse_reply_err(req, EOPNOTSUPP);
-}
-
 const struct fuse_lowlevel_ops *tree_ops(void)
 {
 	static const struct fuse_lowlevel_ops ops = {
 		.lookup = dir_lookup,
-		.forget = op_forget,
-		.forget_multi = op_forget_multi,
 		.getattr = op_getattr,
 		.setattr = op_setattr,
 		.readlink = op_readlink,
@@ -271,25 +177,15 @@ const struct fuse_lowlevel_ops *tree_ops(void)
 		.open = file_open,
 		.read = file_read,
 		.write = file_write,
-		.flush = op_close,
 		.release = file_release,
-		.fsync = op_sync,
 		.opendir = dir_open,
 		.readdir = dir_read,
 		.readdirplus = dir_readplus,
-		.releasedir = op_close,
 		.fsyncdir = op_syncdir,
 		.statfs = op_statfs,
-		.setxattr = op_setxattr,
-		.getxattr = op_getxattr,
-		.listxattr = op_listxattr,
-		.removexattr = op_removexattr,
 		.create = op_create,
 		.ioctl = op_ioctl,
 		.poll = file_poll,
-		.fallocate = op_fallocate,
-		.copy_file_range = op_copy_file_range,
-		.bmap = op_bmap,
 	};
 
 	return &ops;

@@ -229,17 +229,11 @@ int rights_may(struct tree *t, const struct request *request, const struct creds
 	       struct err *err)
 {
 	const struct attr *row = attr_by_name(kind_of_bus(request->dev.bus), 0, request->file);
-	const struct device *found;
 	struct device dev = { 0 };
 	const struct subject s = { .tree = t, .name = dev.key.name, .dev = &dev };
 	int r;
 
-	model_lock(t->conf.model);
-	found = model_find(t->conf.model, &request->dev);
-	if (found)
-		dev = *found;
-	model_unlock(t->conf.model);
-	if (!found || !row)
+	if (!device_copy(t->conf.model, &request->dev, &dev) || !row)
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	r = rights_check(t, who, &dev, row, err);
 	return r ? r : rights_check_value(&s, who, row, request, err);

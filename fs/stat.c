@@ -24,8 +24,9 @@ bool owner_is_kept(const struct tree *t, enum obj_kind kind, const struct attr *
 	       (!row || !(row->mode & S_IFMT));
 }
 
-bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
-		struct owner *own)
+/* The mode, uid and gid stored with a device's intents. False: none. */
+static bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, const struct attr *row,
+		       struct owner *own)
 {
 	struct key key = { .bus = obj_type(kind)->bus };
 	struct ownership is;
@@ -47,6 +48,7 @@ struct whose {
 	enum obj_kind kind;
 	const char *name;
 	const struct attr *row;
+	uint32_t slot, caps; /* of the object; not needed for rights */
 };
 
 /* Gets what chown and chmod have set; false: nothing. The times are set in any case. */
@@ -159,18 +161,28 @@ static off_t file_size(struct tree *t, const struct node *n, const struct attr *
 }
 
 /* Counts the directories right below: those of rows, and children that are not links. */
-static nlink_t count_dirs(struct tree *t, enum obj_kind kind, uint32_t slot, uint32_t caps,
-			  const struct attr *dir, const struct entries *entries)
+static nlink_t count_dirs(struct tree *t, const struct whose *w)
 {
-	uint16_t id = dir ? dir->id : ROW_SELF;
+	const struct entries *entries = w->row ? w->row->entries : obj_type(w->kind)->entries;
+	uint16_t in = w->row ? w->row->id : 0;
 	const struct attr *row;
 	nlink_t n = 0;
 
-	for (size_t i = 0; (row = row_at(kind, i)); i++)
-		n += S_ISDIR(row->mode) && row->in == (dir ? id : 0) && row_fits(row, caps);
+	for (size_t i = 0; (row = row_at(w->kind, i)); i++)
+		n += S_ISDIR(row->mode) && row->in == in && row_fits(row, w->caps);
 	if (entries && !entries->link)
-		n += set_count(t->sets, set_id(slot, id));
+		n += set_count(t->sets, set_id(w->slot, w->row ? in : ROW_SELF));
 	return n;
+}
+
+/* Of a directory or a link. Call it with the tree's lock held. */
+static void stat_entry(struct tree *t, const struct whose *w, uint64_t ino, struct stat *st)
+{
+	memset(st, 0, sizeof(*st));
+	st->st_ino = ino;
+	st->st_mode = w->row ? w->row->mode : S_IFDIR | DIR_MODE;
+	st->st_nlink = S_ISDIR(st->st_mode) ? 2 + count_dirs(t, w) : 1;
+	apply_owner(t, w, st);
 }
 
 static void take_writers(const struct node *n, const struct attr *row, struct stat *st)
@@ -194,7 +206,7 @@ void node_rights_at_birth(const struct tree *t, const struct node *n, const stru
 
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st)
 {
-	const struct whose w = { n->kind, n->name, row };
+	const struct whose w = { n->kind, n->name, row, n->slot, n->subject.dev ? n->dev.caps : 0 };
 
 	if (row && !(row->mode & S_IFMT)) {
 		node_rights(t, n, row, st);
@@ -203,33 +215,19 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 			grown_stat(row->ring(t), st);
 		return;
 	}
-	memset(st, 0, sizeof(*st));
-	st->st_mode = row ? row->mode : S_IFDIR | DIR_MODE;
-	st->st_nlink = 1;
-	st->st_ino = objects_sibling(n->ino, row ? row->id : ROW_SELF);
-	if (S_ISDIR(st->st_mode)) {
-		pthread_mutex_lock(&t->lock);
-		st->st_nlink = 2 + count_dirs(t, n->kind, n->slot, n->subject.dev ? n->dev.caps : 0,
-					      row, row ? row->entries : obj_type(n->kind)->entries);
-		pthread_mutex_unlock(&t->lock);
-	}
-	apply_owner(t, &w, st);
+	pthread_mutex_lock(&t->lock);
+	stat_entry(t, &w, objects_sibling(n->ino, row ? row->id : ROW_SELF), st);
+	pthread_mutex_unlock(&t->lock);
 }
 
 void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st)
 {
 	const struct object *obj = objects_at(t->objects, slot);
 	const struct whose w = { obj->kind, obj->name,
-				 e->link ? attr_by_id(obj->kind, e->link) : NULL };
-	uint32_t caps = slot < t->n_members ? t->members[slot].caps : 0;
+				 e->link ? attr_by_id(obj->kind, e->link) : NULL, slot,
+				 slot < t->n_members ? t->members[slot].caps : 0 };
 
-	memset(st, 0, sizeof(*st));
-	st->st_ino = objects_ino(t->objects, slot, e->link ? e->link : ROW_SELF);
-	st->st_mode = e->link ? S_IFLNK | 0777 : S_IFDIR | DIR_MODE;
-	st->st_nlink = e->link ? 1
-			       : 2 + count_dirs(t, obj->kind, slot, caps, NULL,
-						obj_type(obj->kind)->entries);
-	apply_owner(t, &w, st);
+	stat_entry(t, &w, objects_ino(t->objects, slot, e->link ? e->link : ROW_SELF), st);
 }
 
 /* An opened long text is asked about each time, so that no line needs an invalidation. */
