@@ -16,6 +16,7 @@
 #include "pcidevfs/device.h"
 #include "ring.h"
 #include "sets.h"
+#include "texts.h"
 #include "tree.h"
 
 struct ctl_files;
@@ -68,7 +69,7 @@ struct tree {
 	 * thread, one for the lines of ctl, which must not wait for these texts (neither ever
 	 * waits), and several for slow rows. */
 	struct pool *worker, *commands, *readers;
-	struct texts *texts; /* the texts made by these */
+	struct texts texts; /* made by these */
 	struct ctl_files *ctl;
 	struct writers *writers;
 

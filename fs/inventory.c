@@ -13,23 +13,21 @@
 #include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
 
-/* Prints a file's text as a value: one line; of a link the last name. text: room to be reused. */
-static void print_value(const struct attr *row, const struct subject *s, struct out *text,
-			struct out *o)
+const char *row_value(const struct attr *row, const struct subject *s, struct out *text)
 {
 	char *v, *slash;
 
 	text->len = 0;
 	row_show(row, s, text);
+	if (!text->len)
+		return NULL;
 	v = text->data;
-	if (text->len) {
-		if (v[text->len - 1] == '\n')
-			v[text->len - 1] = '\0';
-		for (char *nl = v; (nl = strchr(nl, '\n'));)
-			*nl = ' ';
-		slash = S_ISLNK(row->mode) ? strrchr(v, '/') : NULL;
-		out_pair(o, row->key, slash ? slash + 1 : v);
-	}
+	if (v[text->len - 1] == '\n')
+		v[text->len - 1] = '\0';
+	for (char *nl = v; (nl = strchr(nl, '\n'));)
+		*nl = ' ';
+	slash = S_ISLNK(row->mode) ? strrchr(v, '/') : NULL;
+	return slash ? slash + 1 : v;
 }
 
 void inventory_line(struct tree *t, const struct device *dev, struct out *o)
@@ -38,12 +36,15 @@ void inventory_line(struct tree *t, const struct device *dev, struct out *o)
 	enum obj_kind kind = kind_of_bus(dev->key.bus);
 	struct out text = { 0 };
 	const struct attr *row;
+	const char *value;
 	char id[KEY_NAME + 8];
 
 	out_printf(o, "%s", key_id(&dev->key, id));
-	for (size_t i = 0; (row = row_at(kind, i)); i++)
-		if (row->key && row_fits(row, dev->caps))
-			print_value(row, &s, &text, o);
+	for (size_t i = 0; (row = row_at(kind, i)); i++) {
+		value = row->key && row_fits(row, dev->caps) ? row_value(row, &s, &text) : NULL;
+		if (value)
+			out_pair(o, row->key, value);
+	}
 	o->failed |= text.failed;
 	out_free(&text);
 }

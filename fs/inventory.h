@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include "pcidevfs/change.h"
 
+struct attr;
 struct device;
 struct key;
 struct model;
@@ -15,6 +16,9 @@ struct out;
 struct subject;
 struct tree;
 
+/* A file's text as a value: one line; of a link the last name. It lies in text, whose room is used
+ * again. NULL: the text is empty, or there is no memory. */
+const char *row_value(const struct attr *row, const struct subject *s, struct out *text);
 /* "<id> key=value ..." without a newline. */
 void inventory_line(struct tree *t, const struct device *dev, struct out *o);
 /* "driver,state": files that these changes alter, for a device of that bus and these

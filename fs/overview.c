@@ -57,29 +57,12 @@ static void clean(char *text)
 			*text = '?';
 }
 
-/* Prints the file's text; false: the device has no such file in inventory, or it reads none. */
-static bool read_file(const struct overview *t, const struct device *dev, const char *file,
-		      struct out *o)
-{
-	enum obj_kind kind = kind_of_bus(dev->key.bus);
-	const struct attr *row = attr_by_name(kind, 0, file);
-	struct subject s = { .tree = t->tree, .name = dev->key.name, .dev = dev };
-
-	if (!row || !row->key || !row_fits(row, dev->caps))
-		return false;
-	row_show(row, &s, o);
-	return strcmp(out_text(o), "none\n") != 0;
-}
-
 /* "VGA compatible controller: NVIDIA Corporation GA107 [A2]" without its class, which the name of
- * most products tells; that of a bridge does not. Of a link the last name. */
-static char *shorter(const struct device *dev, char *text)
+ * most products tells; that of a bridge does not. */
+static const char *shorter(const struct device *dev, const char *text)
 {
-	char *name = strstr(dev->names.description, ": ");
+	const char *name = strstr(dev->names.description, ": ");
 
-	text[strcspn(text, "\n")] = '\0';
-	if (!strncmp(text, "../", 3))
-		return strrchr(text, '/') + 1;
 	if (!name || !name[2] || dev->kind == KIND_BRIDGE || strcmp(text, dev->names.description))
 		return text;
 	return text + (name - dev->names.description) + 2;
@@ -87,17 +70,21 @@ static char *shorter(const struct device *dev, char *text)
 
 static char *make_cell(const struct overview *t, const struct device *dev, const struct column *c)
 {
+	const struct subject s = { .tree = t->tree, .name = dev->key.name, .dev = dev };
 	char id[KEY_NAME + 8], *cell = NULL;
+	struct out text = { 0 };
 
 	if (!c->files[0])
 		return strdup(key_id(&dev->key, id));
 	for (size_t i = 0; i < ARRAY_SIZE(c->files) && c->files[i] && !cell; i++) {
-		struct out o = { 0 };
+		const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), 0, c->files[i]);
+		bool has = row && row->key && row_fits(row, dev->caps);
+		const char *value = has ? row_value(row, &s, &text) : NULL;
 
-		if (read_file(t, dev, c->files[i], &o) && o.data)
-			cell = strdup(shorter(dev, o.data));
-		out_free(&o);
+		if (value && strcmp(value, "none"))
+			cell = strdup(shorter(dev, value));
 	}
+	out_free(&text);
 	return cell ? cell : strdup("-");
 }
 

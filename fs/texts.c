@@ -39,11 +39,6 @@ struct made {
 	struct asker *now, *later;
 };
 
-struct texts {
-	pthread_mutex_t lock;
-	struct made *first; /* the last one that was asked for */
-};
-
 struct text *text_take(struct out *o)
 {
 	struct text *text = calloc(1, sizeof(*text));
@@ -73,17 +68,6 @@ void text_unref(struct text *text)
 	free(text);
 }
 
-int texts_new(struct texts **ret)
-{
-	struct texts *s = calloc(1, sizeof(*s));
-
-	if (!s)
-		return -ENOMEM;
-	pthread_mutex_init(&s->lock, NULL);
-	*ret = s;
-	return 0;
-}
-
 static void free_made(struct made *p)
 {
 	text_unref(p->text);
@@ -92,8 +76,6 @@ static void free_made(struct made *p)
 
 void texts_free(struct texts *s)
 {
-	if (!s)
-		return;
 	while (s->first) {
 		struct made *p = s->first;
 
@@ -101,7 +83,6 @@ void texts_free(struct texts *s)
 		free_made(p);
 	}
 	pthread_mutex_destroy(&s->lock);
-	free(s);
 }
 
 static struct stamp stamp_now(struct tree *t)
@@ -252,7 +233,7 @@ static int submit(struct made *p)
 static void run(void *ctx)
 {
 	struct made *p = ctx;
-	struct texts *s = p->tree->texts;
+	struct texts *s = &p->tree->texts;
 
 	for (;;) {
 		struct text *text = NULL;
@@ -287,7 +268,7 @@ static void join(struct asker **list, struct asker *a)
 void texts_ask(struct tree *t, const struct node *n, struct asker *a)
 {
 	const struct stamp now = stamp_now(t);
-	struct texts *s = t->texts;
+	struct texts *s = &t->texts;
 	struct text *text = NULL;
 	bool starts = false;
 	struct made *p;
@@ -317,7 +298,7 @@ void texts_ask(struct tree *t, const struct node *n, struct asker *a)
 
 void texts_opened(struct tree *t, const struct node *n)
 {
-	struct texts *s = t->texts;
+	struct texts *s = &t->texts;
 	struct made *p;
 
 	pthread_mutex_lock(&s->lock);

@@ -5,6 +5,7 @@
 #ifndef FS_TEXTS_H
 #define FS_TEXTS_H
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,10 +13,15 @@
 
 #include "pcidevfs/quota.h"
 
+struct made;
 struct node;
 struct out;
-struct texts;
 struct tree;
+
+struct texts {
+	pthread_mutex_t lock;
+	struct made *first; /* the last one that was asked for */
+};
 
 /* Constant. */
 struct text {
@@ -39,7 +45,6 @@ struct asker {
 	bool stats; /* wants to know the size only: whoever opened the file reads next */
 };
 
-int texts_new(struct texts **ret); /* 0 or -ENOMEM */
 void texts_free(struct texts *s);
 /* Gets the text of the node's row in its present state; a slow row's may be 100 ms old. Never
  * waits. */

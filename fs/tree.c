@@ -60,8 +60,9 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	atomic_store(&t->listed_at, now_real_ns());
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_mutex_init(&t->wakes.lock, NULL);
+	pthread_mutex_init(&t->texts.lock, NULL);
 	t->sets = sets_new();
-	r = t->sets && !texts_new(&t->texts) ? open_regions(t, err) : fail_nomem(err);
+	r = t->sets ? open_regions(t, err) : fail_nomem(err);
 	r = r ? r : writers_new(t, &t->writers, err);
 	r = r ? r : views_build(t, err);
 	if (r)
@@ -135,7 +136,7 @@ void tree_free(struct tree *t)
 	ring_close(t->events);
 	ctl_free(t->ctl);
 	files_free(t->files);
-	texts_free(t->texts);
+	texts_free(&t->texts);
 	writers_free(t->writers);
 	sets_free(t->sets);
 	objects_close(t->objects);

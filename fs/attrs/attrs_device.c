@@ -7,6 +7,7 @@
 
 #include "fs/ctl/lines.h"
 #include "fs/internal.h"
+#include "fs/inventory.h"
 #include "fs/ring.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -46,12 +47,9 @@ static bool reads_so(struct tree *t, const struct request *request)
 	if (found)
 		dev = *found;
 	model_unlock(m);
-	if (found && row && row->show) {
-		row_show(row, &s, &text);
-		if (text.len && text.data[text.len - 1] == '\n')
-			text.data[text.len - 1] = '\0';
-		same = !strcmp(out_text(&text), request->value[0] ? request->value : "none");
-	}
+	if (found && row && row->show)
+		same = !strcmp(row_value(row, &s, &text) ?: "",
+			       request->value[0] ? request->value : "none");
 	out_free(&text);
 	return same;
 }
