@@ -263,7 +263,7 @@ int files_open(struct files *f, uint64_t node, uint64_t unique, const struct cre
 	return 0;
 }
 
-static bool is_open(struct files *f, uint64_t node, bool for_writing)
+bool files_in_use(struct files *f, uint64_t node, bool for_writing)
 {
 	bool is = false;
 
@@ -272,16 +272,6 @@ static bool is_open(struct files *f, uint64_t node, bool for_writing)
 		is = f->r->files[i].node == node && (f->r->files[i].writes || !for_writing);
 	pthread_mutex_unlock(&f->lock);
 	return is;
-}
-
-bool files_opened(struct files *f, uint64_t node)
-{
-	return is_open(f, node, false);
-}
-
-bool files_written(struct files *f, uint64_t node)
-{
-	return is_open(f, node, true);
 }
 
 bool files_told(struct files *f, uid_t uid)

@@ -66,10 +66,8 @@ void files_use(struct files *f, int fuse_fd); /* the descriptor for notification
  * have. */
 int files_open(struct files *f, uint64_t node, uint64_t unique, const struct creds *creds,
 	       const struct cursor *at, bool writes, uint64_t *ret_fh, struct err *err);
-/* Does somebody have this node open for writing? */
-bool files_written(struct files *f, uint64_t node);
-/* Likewise, for reading or writing. */
-bool files_opened(struct files *f, uint64_t node);
+/* Does somebody have this node open, or open for writing? */
+bool files_in_use(struct files *f, uint64_t node, bool for_writing);
 void files_release(struct files *f, uint64_t fh);
 /* NULL if the handle is unknown. Valid until its release. */
 struct open_file *files_get(struct files *f, uint64_t fh);

@@ -8,10 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "ring.h"
+#include "internal.h"
 
 #define READ_MAX ((size_t)1 << 20)
-#define NS_PER_S 1000000000u
 
 #define IN_A_LINE UINT64_MAX
 
@@ -106,8 +105,7 @@ void grown_read(struct ring *r, struct fuse_req *req, struct open_file *file, si
 void grown_stat(struct ring *r, struct stat *st)
 {
 	const struct ring_span span = ring_span(r);
-	const struct timespec at = { (time_t)(span.written / NS_PER_S),
-				     (long)(span.written % NS_PER_S) };
+	const struct timespec at = time_of_ns(span.written);
 
 	st->st_size = (off_t)(span.head - span.tail);
 	if (at.tv_sec > st->st_mtim.tv_sec ||

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <time.h>
 
 #include "attr.h"
 #include "files.h"
@@ -131,6 +132,10 @@ void entry_name(struct tree *t, const struct entries *e, const struct elem *elem
 
 /* stat.c */
 struct stat;
+static inline struct timespec time_of_ns(uint64_t ns)
+{
+	return (struct timespec){ (time_t)(ns / 1000000000), (long)(ns % 1000000000) };
+}
 /* Fills st for a node, or for another row of n's object (row NULL: its directory). Does not make
  * long texts for their size. */
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st);

@@ -41,7 +41,6 @@ static bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, con
 }
 
 #define SYSFS_SIZE 4096
-#define NS_PER_S 1000000000u
 
 /* Identifies a file: a row of an object, or (row NULL) its directory. */
 struct whose {
@@ -61,15 +60,6 @@ static bool find_owner(struct tree *t, const struct whose *w, uint64_t ino, stru
 	return owner_kept(t, w->kind, w->name, w->row, own) || (touched && !own->only_times);
 }
 
-/* By the mtime the kernel knows whether its cached list of a directory is still valid. */
-static void show_listed(struct tree *t, struct stat *st)
-{
-	uint64_t ns = atomic_load(&t->listed_at);
-	const struct timespec at = { (time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S) };
-
-	st->st_mtim = st->st_ctim = at;
-}
-
 static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 {
 	struct owner own;
@@ -78,8 +68,8 @@ static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 	st->st_blksize = SYSFS_SIZE;
 	st->st_atim = own.atime;
 	st->st_mtim = st->st_ctim = own.mtime;
-	if (S_ISDIR(st->st_mode))
-		show_listed(t, st);
+	if (S_ISDIR(st->st_mode)) /* so the kernel knows whether its cached list is still valid */
+		st->st_mtim = st->st_ctim = time_of_ns(atomic_load(&t->listed_at));
 	if (!rights)
 		return;
 	st->st_mode = (st->st_mode & S_IFMT) | own.mode;
@@ -155,7 +145,7 @@ static off_t file_size(struct tree *t, const struct node *n, const struct attr *
 {
 	if (row->flags & ATTR_CONST)
 		return exact_size(n, row);
-	if (!row_is_sized(row) || (row_writable(row) && files_written(t->files, ino)))
+	if (!row_is_sized(row) || (row_writable(row) && files_in_use(t->files, ino, true)))
 		return SYSFS_SIZE;
 	return exact_size(n, row);
 }
@@ -278,7 +268,7 @@ void node_getattr(fuse_req_t req, uint64_t ino)
 		return;
 	}
 	if (!n.row || !(n.row->flags & ATTR_SNAPSHOT) ||
-	    (n.row->flags & ATTR_SLOW && !files_opened(t->files, n.ino))) {
+	    (n.row->flags & ATTR_SLOW && !files_in_use(t->files, n.ino, false))) {
 		reply_stat(req, &n, NULL);
 		return;
 	}

@@ -54,8 +54,8 @@ static void use_files(void)
 	check(!files_new(region, region_size, 0, &f, NULL));
 	for (uint64_t node = 1; node <= 4; node++) {
 		files_touch(f, node);
-		files_opened(f, node);
-		files_written(f, node);
+		files_in_use(f, node, false);
+		files_in_use(f, node, true);
 	}
 	files_tell(f);
 	for (uint64_t n = 1; n <= 4; n++)
