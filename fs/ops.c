@@ -15,19 +15,6 @@
 #include "pcidevfs/util.h"
 #include "record.h"
 
-static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	(void)fi;
-	node_getattr(req, ino);
-}
-
-static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
-		       struct fuse_file_info *fi)
-{
-	(void)fi;
-	owner_setattr(req, ino, attr, to_set);
-}
-
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
 	struct tree *t = fuse_req_userdata(req);
@@ -164,8 +151,8 @@ const struct fuse_lowlevel_ops *tree_ops(void)
 {
 	static const struct fuse_lowlevel_ops ops = {
 		.lookup = dir_lookup,
-		.getattr = op_getattr,
-		.setattr = op_setattr,
+		.getattr = node_getattr,
+		.setattr = owner_setattr,
 		.readlink = op_readlink,
 		.mknod = op_mknod,
 		.mkdir = op_mkdir,

@@ -222,7 +222,8 @@ static int set_later(struct owner_job *job)
 }
 
 /* A size is accepted and ignored. */
-void owner_setattr(fuse_req_t req, uint64_t ino, const struct stat *attr, int to_set)
+void owner_setattr(fuse_req_t req, uint64_t ino, struct stat *attr, int to_set,
+		   struct fuse_file_info *fi)
 {
 	struct tree *t = fuse_req_userdata(req);
 	struct owner_job *job;
@@ -230,7 +231,7 @@ void owner_setattr(fuse_req_t req, uint64_t ino, const struct stat *attr, int to
 	int r;
 
 	if (!(to_set & ~FUSE_SET_ATTR_SIZE)) {
-		node_getattr(req, ino);
+		node_getattr(req, ino, fi);
 		return;
 	}
 	job = malloc(sizeof(*job));

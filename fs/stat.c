@@ -257,12 +257,13 @@ static void got_text(struct asker *a, struct text *text, int error)
 	free(later);
 }
 
-void node_getattr(fuse_req_t req, uint64_t ino)
+void node_getattr(fuse_req_t req, uint64_t ino, struct fuse_file_info *fi)
 {
 	struct tree *t = fuse_req_userdata(req);
 	struct stat_later *later;
 	struct node n;
 
+	(void)fi;
 	if (node_get(t, ino, &n)) {
 		fuse_reply_err(req, ESTALE);
 		return;

@@ -19,10 +19,6 @@ static int numvfs_store(const struct subject *s, const char *text, struct reques
 	uint64_t n;
 	int r = parse_u64(digits, UINT16_MAX, &n);
 
-	if (digits > text && r != -EINVAL)
-		return fail(err, EINVAL,
-			    "sriov_numvfs: \"%s\" is negative; write the number of VFs for %s, or 0",
-			    text, s->dev->key.name);
 	if (text[0] == '0' && isdigit((unsigned char)text[1]) && r != -EINVAL) /* octal in sysfs */
 		return fail(
 			err, EINVAL,
@@ -30,14 +26,13 @@ static int numvfs_store(const struct subject *s, const char *text, struct reques
 			"%s for %s",
 			text, text + strspn(text, "0") - !text[strspn(text, "0")],
 			s->dev->key.name);
-	if (r == -ERANGE)
+	if (r == -ERANGE && digits == text)
 		return fail(err, ERANGE, "sriov_numvfs: %s asked, %s has at most %d", text,
 			    s->dev->key.name, (int)s->dev->facts.total_vfs);
-	if (r)
-		return fail(
-			err, EINVAL,
-			"sriov_numvfs: \"%s\" is not a number; write the number of VFs for %s, or 0",
-			text, s->dev->key.name);
+	if (r || digits > text)
+		return fail(err, EINVAL,
+			    "sriov_numvfs: \"%s\" is %s; write the number of VFs for %s, or 0", text,
+			    r == -EINVAL ? "not a number" : "negative", s->dev->key.name);
 	snprintf(ret->value, sizeof(ret->value), "%u", (unsigned int)n);
 	return 0;
 }
