@@ -22,8 +22,8 @@
 
 enum { TAKE_AT_ONCE = 64 }; /* objects; takes some 20 us */
 
-/* Marks the rows that bits change, and notes what the kernel may have cached of their sizes. Call it
- * with the tree's lock held. */
+/* Marks the rows that bits change, and notes what the kernel may have cached of their sizes. Call
+ * it with the tree's lock held. */
 static void touch_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes)
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The table of FUSE handlers. For a missing one libfuse answers ENOSYS, and the kernel remembers it for
- * the whole mount. What it makes of that is what sysfs does, and it stops asking, for fsync and flush
- * (0), extended attributes (else ls -l would ask twice for each file), fallocate and
+/* The table of FUSE handlers. For a missing one libfuse answers ENOSYS, and the kernel remembers it
+ * for the whole mount. What it makes of that is what sysfs does, and it stops asking, for fsync and
+ * flush (0), extended attributes (else ls -l would ask twice for each file), fallocate and
  * copy_file_range (EOPNOTSUPP); lseek it then does by itself. FORGET has no answer: ids stay valid
  * for ever. All others are here, above all poll. */
 #define FUSE_USE_VERSION 312

@@ -63,7 +63,7 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	pthread_mutex_init(&t->texts.lock, NULL);
 	t->sets = sets_new();
 	r = t->sets ? open_regions(t, err) : fail_nomem(err);
-	r = r ? r : writers_new(t, &t->writers, err);
+	r = r ? r : writers_new(t, ctl_withdraw, &t->writers, err);
 	r = r ? r : views_build(t, err);
 	if (r)
 		tree_free(t);

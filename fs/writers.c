@@ -8,7 +8,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "fs/ctl/ctl.h"
 #include "internal.h"
 #include "journal.h"
 #include "pcidevfs/err.h"
@@ -25,6 +24,7 @@ enum {
 enum writer_state { WRITER_WAITS, WRITER_TOLD, WRITER_WATCHED, WRITER_WITHDRAWN };
 
 struct writers {
+	void (*withdraw)(struct tree *t, uint64_t tag);
 	struct tree *tree;
 	struct pool *pool;
 	pthread_mutex_t lock; /* all below */
@@ -42,7 +42,8 @@ struct writers {
 	bool runs, stop;
 };
 
-int writers_new(struct tree *t, struct writers **ret, struct err *err)
+int writers_new(struct tree *t, void (*withdraw)(struct tree *t, uint64_t tag),
+		struct writers **ret, struct err *err)
 {
 	struct writers *w = calloc(1, sizeof(*w));
 	int r;
@@ -55,6 +56,7 @@ int writers_new(struct tree *t, struct writers **ret, struct err *err)
 		return r;
 	}
 	w->tree = t;
+	w->withdraw = withdraw;
 	pthread_mutex_init(&w->lock, NULL);
 	cond_init(&w->come);
 	*ret = w;
@@ -105,7 +107,7 @@ static void look(struct writers *w, struct writer *who)
 		return;
 	turn(w, who, WRITER_WITHDRAWN);
 	pthread_mutex_unlock(&w->lock);
-	ctl_withdraw(w->tree, was.tag);
+	w->withdraw(w->tree, was.tag);
 	pthread_mutex_lock(&w->lock);
 }
 

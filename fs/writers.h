@@ -25,9 +25,10 @@ struct fuse_req;
 struct tree;
 struct writers;
 
-/* A write is withdrawn (ctl_withdraw()) at most once, without locks; it may have its verdict by
+/* withdraw is called at most once for a write, without locks; the write may have its verdict by
  * then. */
-int writers_new(struct tree *t, struct writers **ret, struct err *err);
+int writers_new(struct tree *t, void (*withdraw)(struct tree *t, uint64_t tag),
+		struct writers **ret, struct err *err);
 /* Nobody is looked at any more. */
 void writers_stop(struct writers *w);
 void writers_free(struct writers *w);
@@ -37,7 +38,7 @@ void writers_free(struct writers *w);
 void writers_begin(struct writers *w, struct fuse_req *req, uint32_t slot, uint64_t tag);
 /* Its verdict is known. Call it before the slot is free. */
 void writers_end(struct writers *w, uint32_t slot);
-/* Was this write withdrawn? Ask it after the step behind which ctl_withdraw() finds the write. */
+/* Was this write withdrawn? Ask it after the step behind which withdraw() finds the write. */
 bool writers_withdrew(struct writers *w, uint32_t slot, uint64_t tag);
 
 /* Another thread writes to this node, until writers_end(). True: it is the node's only write, so

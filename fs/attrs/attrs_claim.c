@@ -96,7 +96,7 @@ static bool is_extended(const char *name)
 }
 
 static int resource_name_store(const struct subject *s, const char *text, struct request *ret,
-			struct err *err)
+			       struct err *err)
 {
 	if (strcmp(text, "none") && !is_extended(text))
 		return fail(
@@ -152,7 +152,8 @@ static int refuse_pool(const struct subject *s, const struct device *next, const
 		file, is);
 }
 
-static int resource_name_reaches(const struct subject *s, const struct request *request, struct err *err)
+static int resource_name_reaches(const struct subject *s, const struct request *request,
+				 struct err *err)
 {
 	struct device next = *s->dev;
 
@@ -165,7 +166,8 @@ static void pooled_show(const struct subject *s, struct out *o)
 	out_printf(o, "%d\n", !s->dev->intent.single);
 }
 
-static int pooled_store(const struct subject *s, const char *text, struct request *ret, struct err *err)
+static int pooled_store(const struct subject *s, const char *text, struct request *ret,
+			struct err *err)
 {
 	bool pooled;
 

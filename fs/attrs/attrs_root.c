@@ -144,7 +144,8 @@ static bool is_free(const struct device *dev)
 	return dev->state == STATE_CLAIMED && !dev->taken;
 }
 
-static bool (*const counted[])(const struct device *dev) = { is_offered, is_healthy, is_used, is_free };
+static bool (*const counted[])(const struct device *dev) = { is_offered, is_healthy, is_used,
+							     is_free };
 enum { CAPACITY, HEALTHY, ALLOCATED, FREE };
 
 /* Prints how many of the resource's devices are so. at: an index of counted[]. */

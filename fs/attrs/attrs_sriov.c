@@ -31,8 +31,8 @@ static int numvfs_store(const struct subject *s, const char *text, struct reques
 			    s->dev->key.name, (int)s->dev->facts.total_vfs);
 	if (r || digits > text)
 		return fail(err, EINVAL,
-			    "sriov_numvfs: \"%s\" is %s; write the number of VFs for %s, or 0", text,
-			    r == -EINVAL ? "not a number" : "negative", s->dev->key.name);
+			    "sriov_numvfs: \"%s\" is %s; write the number of VFs for %s, or 0",
+			    text, r == -EINVAL ? "not a number" : "negative", s->dev->key.name);
 	snprintf(ret->value, sizeof(ret->value), "%u", (unsigned int)n);
 	return 0;
 }

@@ -60,7 +60,7 @@ static bool is_path(const char *text, unsigned int names)
 	return true;
 }
 
-static_assert(ALLOCATED_NAME <= REQUEST_VALUE, "a wish takes what the record does");
+static_assert(ALLOCATED_NAME <= REQUEST_VALUE, "a request takes what the record does");
 
 static int allocated_to_store(const struct subject *s, const char *text, struct request *ret,
 			      struct err *err)

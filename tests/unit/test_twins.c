@@ -10,7 +10,7 @@ DEFINE_TEST(twins_are_as_many_as_writes_and_one)
 {
 	struct writers *w;
 
-	CHECK_EQ(writers_new(NULL, &w, NULL), 0);
+	CHECK_EQ(writers_new(NULL, NULL, &w, NULL), 0);
 	CHECK_EQ(writers_free_twin(w, INO), 0);
 	for (uint32_t i = 0; i < TWINS_MAX - 1; i++) {
 		CHECK(writers_leave(w, i, objects_twin(INO, i)));
@@ -32,7 +32,7 @@ DEFINE_TEST(twins_a_write_is_counted_once)
 {
 	struct writers *w;
 
-	CHECK_EQ(writers_new(NULL, &w, NULL), 0);
+	CHECK_EQ(writers_new(NULL, NULL, &w, NULL), 0);
 	CHECK(writers_leave(w, 1, INO));
 	CHECK(!writers_leave(w, 1, INO));
 	CHECK(!writers_leave(w, 2, INO)); /* no path leads there any more */
