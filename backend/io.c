@@ -22,7 +22,9 @@
 #include "wire.h"
 
 enum {
-	IDLE_MAX = 2,	 /* of each kind */
+	IDLE_MAX = 2,	 /* of each kind, and */
+	BURST_MAX = 8,	 /* as many as an operation has lanes, for */
+	BURST_MS = 1000, /* after they have answered */
 	SPAWN_TRIES = 4, /* the spawner may die while it handles a request */
 	HELLO_MS = 5000, /* the spawner may have to be started first */
 	ASK_TRIES = 4,	 /* of a request that no helper has read */
@@ -33,6 +35,7 @@ struct helper {
 	struct helper *next;
 	enum helper_kind kind;
 	struct helper_id id;
+	uint64_t idle_since; /* ms */
 	int fd;
 	bool reads; /* its current request changes nothing */
 };
@@ -54,10 +57,7 @@ struct io_late {
 struct io {
 	const struct roots *roots;
 	pthread_mutex_t lock;
-	struct idle {
-		struct helper *first;
-		unsigned int n;
-	} idle[HELPER_KINDS]; /* lock */
+	struct helper *idle[HELPER_KINDS]; /* lock; the last one that answered first */
 	_Atomic uint64_t lacks[HELPER_KINDS];
 };
 
@@ -80,15 +80,20 @@ static void helper_free(struct helper *h)
 	free(h);
 }
 
+static void helpers_free(struct helper *h)
+{
+	for (struct helper *next; h; h = next) {
+		next = h->next;
+		helper_free(h);
+	}
+}
+
 void io_free(struct io *io)
 {
 	if (!io)
 		return;
 	for (size_t i = 0; i < HELPER_KINDS; i++)
-		for (struct helper *h = io->idle[i].first, *next; h; h = next) {
-			next = h->next;
-			helper_free(h);
-		}
+		helpers_free(io->idle[i]);
 	pthread_mutex_destroy(&io->lock);
 	free(io);
 }
@@ -208,34 +213,33 @@ static struct helper *helper_new(struct io *io, enum helper_kind kind)
 
 static struct helper *helper_get(struct io *io, enum helper_kind kind)
 {
-	struct idle *idle = &io->idle[kind];
 	struct helper *h;
 
 	pthread_mutex_lock(&io->lock);
-	h = idle->first;
-	if (h) {
-		idle->first = h->next;
-		idle->n--;
-	}
+	h = io->idle[kind];
+	if (h)
+		io->idle[kind] = h->next;
 	pthread_mutex_unlock(&io->lock);
 	return h ? h : helper_new(io, kind);
 }
 
 static void helper_put(struct io *io, struct helper *h)
 {
-	struct idle *idle = &io->idle[h->kind];
-	bool keep;
+	struct helper **at = &io->idle[h->kind];
+	unsigned int n = 0;
 
+	h->idle_since = now_ms();
 	pthread_mutex_lock(&io->lock);
-	keep = idle->n < IDLE_MAX;
-	if (keep) {
-		h->next = idle->first;
-		idle->first = h;
-		idle->n++;
-	}
+	h->next = *at;
+	*at = h;
+	for (; *at &&
+	       (n < IDLE_MAX || (n < BURST_MAX && h->idle_since < (*at)->idle_since + BURST_MS));
+	     n++)
+		at = &(*at)->next;
+	h = *at;
+	*at = NULL;
 	pthread_mutex_unlock(&io->lock);
-	if (!keep)
-		helper_free(h);
+	helpers_free(h);
 }
 
 uint64_t io_lacks(struct io *io, const char *request)
@@ -325,7 +329,7 @@ static int hand_out(struct io *io, const struct wire_request *head, const char *
 
 	if (rc)
 		return rc;
-	for (int tries = 0; tries <= IDLE_MAX; tries++) {
+	for (int tries = 0; tries <= BURST_MAX; tries++) {
 		struct helper *h = helper_get(io, kind);
 
 		if (!h)
@@ -387,8 +391,7 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 		rc = call_once(io, &c, words, &end);
 		now = now_ms();
 		say_debug(SAY_HELPERS, "helper %s %s: %s after %llu ms", argv[0],
-			  argv[1] ? argv[1] : "", err_name(-rc),
-			  (unsigned long long)(now - begun));
+			  argv[1] ? argv[1] : "", err_name(-rc), (unsigned long long)(now - begun));
 		if (!end)
 			return rc;
 		/* It ended itself before we noticed that it is late. */
