@@ -14,9 +14,7 @@
 #include "pcidevfs/util.h"
 #include "watch.h"
 
-struct jobs {
-	struct job *first, **last;
-};
+STAILQ_HEAD(jobs, job);
 
 struct mirror {
 	char *path;
@@ -38,22 +36,6 @@ struct mirror {
 	struct jobs unlooked, urgent, todo; /* unlooked: todo after a look */
 	_Alignas(max_align_t) char table[];
 };
-
-static void jobs_put(struct jobs *j, struct job *job)
-{
-	job->next = NULL;
-	*j->last = job;
-	j->last = &job->next;
-}
-
-static struct job *jobs_take_all(struct jobs *j)
-{
-	struct job *first = j->first;
-
-	j->first = NULL;
-	j->last = &j->first;
-	return first;
-}
 
 /* ---- the follower's thread */
 
@@ -182,21 +164,18 @@ static void *look_often(void *ctx)
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->ending) {
-		struct job *job, *next;
+		struct jobs looked = STAILQ_HEAD_INITIALIZER(looked);
 
 		if (!t->look_wanted) {
 			pthread_cond_wait(&t->look, &t->lock);
 			continue;
 		}
 		t->look_wanted = false;
-		job = jobs_take_all(&t->unlooked);
+		STAILQ_CONCAT(&looked, &t->unlooked);
 		pthread_mutex_unlock(&t->lock);
 		look(t);
 		pthread_mutex_lock(&t->lock);
-		for (; job; job = next) {
-			next = job->next;
-			jobs_put(&t->todo, job);
-		}
+		STAILQ_CONCAT(&t->todo, &looked);
 		pthread_cond_broadcast(&t->work);
 	}
 	pthread_mutex_unlock(&t->lock);
@@ -212,16 +191,14 @@ static void *write_jobs(void *ctx)
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->ending) {
-		struct jobs *from = t->urgent.first ? &t->urgent : &t->todo;
-		struct job *job = from->first;
+		struct jobs *from = STAILQ_EMPTY(&t->urgent) ? &t->todo : &t->urgent;
+		struct job *job = STAILQ_FIRST(from);
 
 		if (!job) {
 			pthread_cond_wait(&t->work, &t->lock);
 			continue;
 		}
-		from->first = job->next;
-		if (!job->next)
-			from->last = &from->first;
+		STAILQ_REMOVE_HEAD(from, next);
 		if (job->since && t->ops->overtaken &&
 		    t->ops->overtaken(t->table, job->lines, job->since))
 			fail(&job->err, ECANCELED, "it is out of date");
@@ -273,9 +250,9 @@ int mirror_new(const char *path, struct loop *loop, const struct mirror_table *o
 	t->ops = ops;
 	t->news = news;
 	t->ctx = ctx;
-	t->unlooked.last = &t->unlooked.first;
-	t->urgent.last = &t->urgent.first;
-	t->todo.last = &t->todo.first;
+	STAILQ_INIT(&t->unlooked);
+	STAILQ_INIT(&t->urgent);
+	STAILQ_INIT(&t->todo);
 	t->loop = loop;
 	pthread_mutex_init(&t->lock, NULL);
 	pthread_cond_init(&t->work, NULL);
@@ -305,8 +282,8 @@ static void drop_jobs(struct jobs *j)
 {
 	const struct err gone = { .code = ECANCELED, .text = "this program ends" };
 
-	for (struct job *job = jobs_take_all(j), *next; job; job = next) {
-		next = job->next;
+	for (struct job *job; (job = STAILQ_FIRST(j));) {
+		STAILQ_REMOVE_HEAD(j, next);
 		job->done(job, job->err.code ? &job->err : &gone);
 	}
 }
@@ -394,10 +371,11 @@ bool mirror_known(struct mirror *t)
 
 void mirror_commit(struct mirror *t, struct job *job)
 {
+	struct jobs *to = job->look ? &t->unlooked : job->urgent ? &t->urgent : &t->todo;
 	pthread_cond_t *work = job->look ? &t->look : &t->work;
 
 	pthread_mutex_lock(&t->lock);
-	jobs_put(job->look ? &t->unlooked : job->urgent ? &t->urgent : &t->todo, job);
+	STAILQ_INSERT_TAIL(to, job, next);
 	t->look_wanted |= job->look;
 	pthread_mutex_unlock(&t->lock);
 	pthread_cond_signal(work);

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "pcidevfs/err.h"
 
@@ -47,7 +48,7 @@ struct job {
 	void (*done)(struct job *job, const struct err *err);
 	void *ctx;
 	struct err err; /* code 0: done */
-	struct job *next;
+	STAILQ_ENTRY(job) next;
 };
 
 /* news() is called in a turn of the loop when the table changed; that the tree is lost is logged.

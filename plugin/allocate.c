@@ -20,8 +20,8 @@ struct allocation {
 	struct rpc_call *call; /* NULL: answered already, because the tree took too long */
 	struct kubelet_request request;
 	struct source news;
-	struct allocation *next; /* in plugin.waiting */
-	uint64_t until;		 /* ms: waits for news until then; 0: not refused yet */
+	LIST_ENTRY(allocation) next; /* in plugin.waiting */
+	uint64_t until;		     /* ms: waits for news until then; 0: not refused yet */
 	struct job job;
 	struct source patience;
 	uint64_t running; /* given_at of its devices until it is answered; unique */
@@ -291,17 +291,12 @@ static bool has_ended(struct allocation *a)
 static void wait_for_news(struct allocation *a, void (*due)(struct source *news))
 {
 	loop_timer(&a->p->loop, &a->news, due, now_ms() + RETRY_MS);
-	a->next = a->p->waiting;
-	a->p->waiting = a;
+	LIST_INSERT_HEAD(&a->p->waiting, a, next);
 }
 
 static void stop_waiting(struct allocation *a)
 {
-	struct allocation **at = &a->p->waiting;
-
-	while (*at != a)
-		at = &(*at)->next;
-	*at = a->next;
+	LIST_REMOVE(a, next);
 	loop_remove(&a->p->loop, &a->news);
 }
 
@@ -459,9 +454,7 @@ void allocate_stop(struct plugin *p)
 	struct err err = { 0 };
 
 	fail(&err, ECANCELED, "pcidevfs-plugin ends");
-	while (p->waiting) {
-		struct allocation *a = p->waiting;
-
+	for (struct allocation *a; (a = LIST_FIRST(&p->waiting));) {
 		stop_waiting(a);
 		if (a->call)
 			refuse(a->resource, a->call, &err);

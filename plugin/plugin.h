@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 #include <sys/types.h>
 #include "pcidevfs/util.h"
 
@@ -41,7 +42,7 @@ struct plugin {
 	struct pods *pods;
 	struct cdi *cdi;
 	uint64_t allocations;	    /* begun so far; numbers them */
-	struct allocation *waiting; /* calls that wait for news of the tree (allocate.c) */
+	LIST_HEAD(, allocation) waiting; /* calls that wait for news of the tree (allocate.c) */
 	struct source trim;	    /* gives free memory back to the kernel */
 	struct source ready;	    /* the service manager's patience ends */
 	bool told_ready;

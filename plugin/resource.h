@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/queue.h>
 #include "pcidevfs/util.h"
 
 #include "client/loop.h"
@@ -21,7 +22,7 @@ enum { STREAMS_MAX = 16 }; /* kubelet has one; debugging clients may listen too 
 struct resource {
 	struct plugin *p;
 	struct resources *all;
-	struct resource *next;
+	LIST_ENTRY(resource) next;
 	char *name;
 	struct rpc_server *server;
 	struct source listen;

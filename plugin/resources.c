@@ -35,7 +35,7 @@ struct resources {
 	char *dir;
 	uint64_t born; /* distinguishes our sockets from those of an earlier plugin */
 	unsigned int serial;
-	struct resource *first;
+	LIST_HEAD(, resource) list;
 	struct source well;
 	uint64_t full_until; /* ms: "no room" was logged, and is not again until then */
 	struct source alone; /* until then only resources that pods wait for are told */
@@ -134,12 +134,7 @@ static bool socket_there(const struct resource *r)
 
 static void resource_free(struct resource *r)
 {
-	struct resource **at = &r->all->first;
-
-	while (*at && *at != r)
-		at = &(*at)->next;
-	if (*at)
-		*at = r->next;
+	LIST_REMOVE(r, next);
 	r->wanted = false;
 	unbind(r);
 	if (r->server)
@@ -196,6 +191,7 @@ static struct resource *resource_new(struct resources *rs, const char *name, str
 	r->p = rs->p;
 	r->all = rs;
 	r->listen.fd = -1;
+	LIST_INSERT_HEAD(&rs->list, r, next);
 	loop_timer(&rs->p->loop, &r->again, on_again, UINT64_MAX);
 	loop_timer(&rs->p->loop, &r->end, on_end, UINT64_MAX);
 	r->wanted = true;
@@ -204,18 +200,16 @@ static struct resource *resource_new(struct resources *rs, const char *name, str
 		return NULL;
 	}
 	bind_anew(r);
-	r->next = rs->first;
-	rs->first = r;
 	say("%s is offered", name);
 	return r;
 }
 
 struct resource *resources_find(struct resources *rs, const char *name)
 {
-	struct resource *r = rs->first;
+	struct resource *r = LIST_FIRST(&rs->list);
 
 	while (r && strcmp(r->name, name))
-		r = r->next;
+		r = LIST_NEXT(r, next);
 	return r;
 }
 
@@ -309,7 +303,7 @@ static void serve_all(struct resources *rs, const struct devices *t, uint64_t no
 		source_by(&rs->well, now + REFUSED_MAX_MS); /* no memory: the offer stays as it is */
 		return;
 	}
-	for (struct resource *r = rs->first; r; r = r->next) {
+	for (struct resource *r = LIST_FIRST(&rs->list); r; r = LIST_NEXT(r, next)) {
 		r->wanted = false;
 		r->hurry = 0;
 		r->n_devices = 0;
@@ -320,7 +314,7 @@ static void serve_all(struct resources *rs, const struct devices *t, uint64_t no
 			;
 		serve(rs, &v[from], to - from);
 	}
-	for (struct resource *r = rs->first; r; r = r->next) {
+	for (struct resource *r = LIST_FIRST(&rs->list); r; r = LIST_NEXT(r, next)) {
 		struct out list = { 0 };
 
 		answer_list(t, r->devices, r->n_devices, now, blind, &list);
@@ -356,7 +350,7 @@ void resources_refresh(struct resources *rs)
 	pods_count(rs->p->pods, t);
 	mirror_unlock(rs->p->tree);
 	write_down(rs, &log);
-	for (struct resource *r = rs->first; r; r = r->next)
+	for (struct resource *r = LIST_FIRST(&rs->list); r; r = LIST_NEXT(r, next))
 		r->end.at = r->wanted		      ? UINT64_MAX
 			    : r->end.at != UINT64_MAX ? r->end.at
 						      : now + LINGER_MS;
@@ -380,7 +374,7 @@ static struct resource *first_unheard(struct resources *rs)
 	struct resource *found = NULL;
 	unsigned int told = 0;
 
-	for (struct resource *r = rs->first; r; r = r->next) {
+	for (struct resource *r = LIST_FIRST(&rs->list); r; r = LIST_NEXT(r, next)) {
 		if (r->telling && r->hurry > told)
 			told = r->hurry;
 		if (r->wanted && !r->telling && !r->heard && !r->main &&
@@ -415,7 +409,7 @@ void resources_forget(struct resources *rs, bool started)
 {
 	if (started)
 		rs->alone.at = now_ms() + plugin_deadline(rs->p, ALONE_MS);
-	for (struct resource *r = rs->first; r; r = r->next) {
+	for (struct resource *r = LIST_FIRST(&rs->list); r; r = LIST_NEXT(r, next)) {
 		r->telling = r->heard = false;
 		resource_hang_up(r, "it is registered anew");
 		r->pause = 0;
@@ -457,8 +451,8 @@ void resources_free(struct resources *rs)
 {
 	if (!rs)
 		return;
-	while (rs->first)
-		resource_free(rs->first);
+	while (!LIST_EMPTY(&rs->list))
+		resource_free(LIST_FIRST(&rs->list));
 	loop_remove(&rs->p->loop, &rs->well);
 	loop_remove(&rs->p->loop, &rs->alone);
 	free(rs->dir);

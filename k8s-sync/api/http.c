@@ -26,7 +26,7 @@ struct api {
 	struct multi multi;
 	struct source turn; /* to send what waits */
 	struct queue queue;
-	struct wire *wires;
+	LIST_HEAD(, wire) wires;
 	size_t flying; /* requests that count for FLIGHT_MAX */
 	struct pace pace;
 	uint64_t heard; /* ms: when the last byte came */
@@ -109,12 +109,7 @@ static void on_document(void *ctx, json_object *doc)
 
 static void wire_free(struct wire *w)
 {
-	struct wire **at = &w->api->wires;
-
-	while (*at && *at != w)
-		at = &(*at)->next;
-	if (*at)
-		*at = w->next;
+	LIST_REMOVE(w, next);
 	if (w->easy)
 		curl_multi_remove_handle(w->api->multi.curl, w->easy);
 	if (!w->call->document)
@@ -165,9 +160,9 @@ static void start(struct api *a, struct call *c)
 		return;
 	}
 	c->over = false;
-	*w = (struct wire){ .api = a, .call = c, .since = now_ms(), .next = a->wires };
+	*w = (struct wire){ .api = a, .call = c, .since = now_ms() };
 	w->identity = a->identity;
-	a->wires = w;
+	LIST_INSERT_HEAD(&a->wires, w, next);
 	if (!c->document)
 		a->flying++;
 	c->wire = w;
@@ -186,7 +181,7 @@ static void start(struct api *a, struct call *c)
 /* A watch has no time limit, but its answer begins at once. */
 static void end_deaf(struct api *a, uint64_t now)
 {
-	for (struct wire *w = a->wires; w; w = w->next) {
+	for (struct wire *w = LIST_FIRST(&a->wires); w; w = LIST_NEXT(w, next)) {
 		uint64_t end = w->since + WIRE_ANSWER_MS;
 
 		if (!w->answered && now >= end) {
@@ -201,9 +196,7 @@ static void end_deaf(struct api *a, uint64_t now)
 /* It leads nowhere: the next request opens another one. */
 static void drop_connection(struct api *a)
 {
-	while (a->wires) {
-		struct wire *w = a->wires;
-
+	for (struct wire *w; (w = LIST_FIRST(&a->wires));) {
 		w->lost = true;
 		snprintf(w->error, sizeof(w->error), "nothing was heard for %d s",
 			 SILENT_MS / 1000);
@@ -239,7 +232,7 @@ static uint64_t first_asked(const struct api *a)
 {
 	uint64_t at = UINT64_MAX;
 
-	for (const struct wire *w = a->wires; w; w = w->next)
+	for (const struct wire *w = LIST_FIRST(&a->wires); w; w = LIST_NEXT(w, next))
 		if (!w->answered && w->since < at)
 			at = w->since;
 	return at;
@@ -253,7 +246,7 @@ static void end_silence(struct api *a, uint64_t now)
 	uint64_t from = waits && asked > a->heard ? asked : a->heard;
 	uint64_t end = from + (waits ? SILENT_MS : LOOK_MS);
 
-	if (!a->wires)
+	if (LIST_EMPTY(&a->wires))
 		return;
 	if (now < end) {
 		a->doubt = 0;
@@ -432,8 +425,8 @@ void api_free(struct api *a)
 {
 	if (!a)
 		return;
-	while (a->wires)
-		api_cancel(a, a->wires->call);
+	while (!LIST_EMPTY(&a->wires))
+		api_cancel(a, LIST_FIRST(&a->wires)->call);
 	while (a->queue.first)
 		api_cancel(a, a->queue.first);
 	access_free(&a->access);

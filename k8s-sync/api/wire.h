@@ -6,6 +6,7 @@
 #include <curl/curl.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 #include "client/loop.h"
 #include "intake.h"
@@ -29,7 +30,7 @@ struct wire {
 	bool answered;	       /* its status is here */
 	bool lost;	       /* with its connection, on which nothing comes any more */
 	char error[CURL_ERROR_SIZE];
-	struct wire *next;
+	LIST_ENTRY(wire) next;
 };
 
 /* Is the server's address one that libcurl takes? Returns 0 or -EINVAL. */

@@ -17,22 +17,17 @@ enum { DRAIN_MS = 5000 };
 static void put_done(struct rpc *rpc, struct op *op, bool ok)
 {
 	op->ok = ok;
-	op->next = NULL;
-	*rpc->last = op;
-	rpc->last = &op->next;
+	STAILQ_INSERT_TAIL(&rpc->done, op, next);
 }
 
 /* Runs at the end of a turn. Callbacks may add more ops. */
 static void run_done(void *ctx)
 {
 	struct rpc *rpc = ctx;
+	struct op *op;
 
-	while (rpc->done && !rpc->ended) {
-		struct op *op = rpc->done;
-
-		rpc->done = op->next;
-		if (!rpc->done)
-			rpc->last = &rpc->done;
+	while ((op = STAILQ_FIRST(&rpc->done)) && !rpc->ended) {
+		STAILQ_REMOVE_HEAD(&rpc->done, next);
 		rpc->pending--;
 		op->done(op, op->ok);
 	}
@@ -83,7 +78,7 @@ int rpc_new(struct loop *loop, struct rpc **ret, struct err *err)
 
 	if (!rpc)
 		return fail_nomem(err);
-	rpc->last = &rpc->done;
+	STAILQ_INIT(&rpc->done);
 	rpc->loop = loop;
 	cond_init(&rpc->came);
 	loop->after = run_done;
@@ -135,10 +130,10 @@ void rpc_free(struct rpc *rpc)
 {
 	if (!rpc)
 		return;
-	while (rpc->servers)
-		rpc_server_close(rpc->servers);
-	while (rpc->channels)
-		rpc_channel_free(rpc->channels);
+	while (!LIST_EMPTY(&rpc->servers))
+		rpc_server_close(LIST_FIRST(&rpc->servers));
+	while (!LIST_EMPTY(&rpc->channels))
+		rpc_channel_free(LIST_FIRST(&rpc->channels));
 	drain(rpc);
 	end_carrier(rpc);
 	grpc_completion_queue_destroy(rpc->queue);

@@ -15,14 +15,14 @@
 struct rpc_channel {
 	struct rpc *rpc;
 	grpc_channel *core;
-	struct rpc_channel *next;
-	struct ask *asks;
+	LIST_ENTRY(rpc_channel) next;
+	LIST_HEAD(, ask) asks;
 };
 
 struct ask {
 	struct rpc_channel *channel; /* NULL once the channel is freed */
 	grpc_call *core;
-	struct ask *next;
+	LIST_ENTRY(ask) next;
 	struct op done;
 	grpc_metadata_array initial, trailing;
 	grpc_byte_buffer *out, *in;
@@ -34,12 +34,8 @@ struct ask {
 
 static void ask_free(struct ask *a)
 {
-	struct ask **at = a->channel ? &a->channel->asks : NULL;
-
-	while (at && *at != a)
-		at = &(*at)->next;
-	if (at)
-		*at = a->next;
+	if (a->channel)
+		LIST_REMOVE(a, next);
 	grpc_call_unref(a->core);
 	grpc_metadata_array_destroy(&a->initial);
 	grpc_metadata_array_destroy(&a->trailing);
@@ -101,23 +97,17 @@ int rpc_channel_new(struct rpc *rpc, int fd, struct rpc_channel **ret, struct er
 	if (!ch)
 		return fail_nomem(err);
 	ch->rpc = rpc;
-	ch->next = rpc->channels;
-	rpc->channels = ch;
+	LIST_INSERT_HEAD(&rpc->channels, ch, next);
 	*ret = ch;
 	return 0;
 }
 
 void rpc_channel_free(struct rpc_channel *ch)
 {
-	struct rpc_channel **at;
-
 	if (!ch)
 		return;
-	at = &ch->rpc->channels;
-	while (*at != ch)
-		at = &(*at)->next;
-	*at = ch->next;
-	for (struct ask *a = ch->asks; a; a = a->next) {
+	LIST_REMOVE(ch, next);
+	for (struct ask *a = LIST_FIRST(&ch->asks); a; a = LIST_NEXT(a, next)) {
 		a->channel = NULL;
 		grpc_call_cancel(a->core, NULL);
 	}
@@ -136,7 +126,6 @@ int rpc_ask(struct rpc_channel *ch, const char *path, const uint8_t *msg, size_t
 	if (!a)
 		return fail_nomem(err);
 	*a = (struct ask){ .channel = ch,
-			   .next = ch->asks,
 			   .answer = answer,
 			   .ctx = ctx,
 			   .why = grpc_empty_slice(),
@@ -145,7 +134,7 @@ int rpc_ask(struct rpc_channel *ch, const char *path, const uint8_t *msg, size_t
 	grpc_metadata_array_init(&a->trailing);
 	a->core = grpc_channel_create_call(ch->core, NULL, GRPC_PROPAGATE_DEFAULTS, ch->rpc->queue,
 					   grpc_slice_from_static_string(path), NULL, until, NULL);
-	ch->asks = a;
+	LIST_INSERT_HEAD(&ch->asks, a, next);
 	ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
 	ops[1].op = GRPC_OP_SEND_MESSAGE;
 	ops[1].data.send_message.send_message = a->out;

@@ -5,6 +5,7 @@
 
 #include <grpc/grpc.h>
 #include <pthread.h>
+#include <sys/queue.h>
 
 #include "rpc.h"
 
@@ -13,7 +14,7 @@ enum { MESSAGE_MAX = 1 << 20 };
 /* An operation of the core; its address is the tag. */
 struct op {
 	void (*done)(struct op *op, bool ok);
-	struct op *next;
+	STAILQ_ENTRY(op) next;
 	bool ok;
 };
 
@@ -23,10 +24,10 @@ struct rpc {
 	pthread_t carrier;
 	pthread_cond_t came; /* signalled when an op comes back during rpc_free() */
 	bool carrying, ending, ended;
-	struct op *done, **last; /* completed at once; handled at the end of this turn */
-	size_t pending;		 /* ops that have not completed */
-	struct rpc_server *servers;
-	struct rpc_channel *channels;
+	STAILQ_HEAD(, op) done; /* completed at once; handled at the end of this turn */
+	size_t pending;		/* ops that have not completed */
+	LIST_HEAD(, rpc_server) servers;
+	LIST_HEAD(, rpc_channel) channels;
 };
 
 /* Starts a batch. Returns true if it was started: done() will then be called. */

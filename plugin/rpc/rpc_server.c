@@ -20,8 +20,8 @@ struct rpc_server {
 	const struct rpc_method *methods;
 	size_t n;
 	void *ctx; /* NULL once closed */
-	struct rpc_server *next;
-	struct rpc_call *calls;
+	LIST_ENTRY(rpc_server) next;
+	LIST_HEAD(, rpc_call) calls;
 	unsigned int refs; /* one for the caller, each call and each op below */
 	bool closed;
 	struct op accept, down;
@@ -35,7 +35,7 @@ struct rpc_call {
 	struct rpc_server *server;
 	grpc_call *core;
 	const struct rpc_method *method; /* NULL: an unknown method */
-	struct rpc_call *next;
+	LIST_ENTRY(rpc_call) next;
 	unsigned int refs; /* the handler's until it has answered, and one for each running op */
 	struct op got, closed, sent;
 	grpc_byte_buffer *in, *newest; /* newest: waits until the previous message is sent */
@@ -59,13 +59,9 @@ static void server_unref(struct rpc_server *s)
 
 static void call_unref(struct rpc_call *c)
 {
-	struct rpc_call **at = &c->server->calls;
-
 	if (--c->refs)
 		return;
-	while (*at != c)
-		at = &(*at)->next;
-	*at = c->next;
+	LIST_REMOVE(c, next);
 	grpc_call_unref(c->core);
 	grpc_slice_unref(c->why);
 	rpc_buffer_free(&c->in);
@@ -239,11 +235,10 @@ static void begin_call(struct rpc_server *s)
 	*c = (struct rpc_call){ .server = s,
 				.core = s->call,
 				.method = method_of(s),
-				.next = s->calls,
 				.refs = 1,
 				.why = grpc_empty_slice(),
 				.handed = true };
-	s->calls = c;
+	LIST_INSERT_HEAD(&s->calls, c, next);
 	s->refs++;
 	op.op = GRPC_OP_RECV_CLOSE_ON_SERVER;
 	op.data.recv_close_on_server.cancelled = &c->cancelled;
@@ -312,13 +307,13 @@ int rpc_server_new(struct rpc *rpc, const struct rpc_method *methods, size_t n, 
 	if (!s)
 		return fail_nomem(err);
 	*s = (struct rpc_server){
-		.rpc = rpc, .methods = methods, .n = n, .ctx = ctx, .refs = 1, .next = rpc->servers
+		.rpc = rpc, .methods = methods, .n = n, .ctx = ctx, .refs = 1
 	};
 	s->core = grpc_server_create(&all, NULL);
 	grpc_server_register_completion_queue(s->core, rpc->queue, NULL);
 	grpc_server_start(s->core);
 	request_call(s);
-	rpc->servers = s;
+	LIST_INSERT_HEAD(&rpc->servers, s, next);
 	*ret = s;
 	return 0;
 }
@@ -339,14 +334,10 @@ static void on_down(struct op *op, bool ok)
 
 void rpc_server_close(struct rpc_server *s)
 {
-	struct rpc_server **at = &s->rpc->servers;
-
-	while (*at != s)
-		at = &(*at)->next;
-	*at = s->next;
+	LIST_REMOVE(s, next);
 	s->closed = true;
-	for (struct rpc_call *c = s->calls, *next; c; c = next) {
-		next = c->next;
+	for (struct rpc_call *c = LIST_FIRST(&s->calls), *next; c; c = next) {
+		next = LIST_NEXT(c, next);
 		end_stream(c);
 	}
 	s->ctx = NULL;
