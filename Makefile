@@ -62,7 +62,7 @@ all_ldflags = -pthread $(SANITIZE) -Wl,-z,relro,-z,now $(LDFLAGS)
 pie := -pie
 
 # Without pkg-config make still runs: `make deps` is what installs it.
-pkg_cflags := $(shell $(PKG_CONFIG) --cflags fuse3 libpci libkmod 2>/dev/null)
+pkg_cflags := $(shell $(PKG_CONFIG) --cflags fuse3 libkmod 2>/dev/null)
 lib_fuse := $(or $(shell $(PKG_CONFIG) --libs fuse3 2>/dev/null),-lfuse3)
 
 # A room is a folder with the folders in it; who may include whom is told in docs/HACKING.md.
@@ -108,7 +108,7 @@ ifneq ($(compiles),)
 ifeq ($(shell command -v $(firstword $(CC))),)
 $(error $(firstword $(CC)) is not installed; `make deps` installs what the programs are built with)
 endif
-ifneq ($(shell $(PKG_CONFIG) --exists fuse3 libpci libkmod && echo there),there)
+ifneq ($(shell $(PKG_CONFIG) --exists fuse3 libkmod && echo there),there)
 $(info make: libraries are missing; `make deps` installs what the programs are built with)
 endif
 endif

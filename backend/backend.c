@@ -307,7 +307,7 @@ void backend_health(struct backend *b, struct out *o)
 			   "names them as unsure\"\n",
 			   unknown);
 	health_line(o, !atomic_load(&b->names_missing), "pci_ids=ok", "pci_ids=none",
-		    "install libpci and pci.ids or hwdata; names are made of ids");
+		    "install pci.ids or hwdata; names are made of ids");
 	if (atomic_load(&b->usb_names_missing))
 		health_line(o, false, "", "usb_ids=none",
 			    "install usb.ids or hwdata; USB devices are called by their own words, "

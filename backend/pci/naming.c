@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "naming.h"
 
-#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/ids.h"
 #include "backend/internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
@@ -117,43 +117,48 @@ static struct facts facts_of(const struct named *at)
 	return f;
 }
 
-/* Returns how many functions are still unknown. */
-static size_t names_usb(struct backend *b, struct naming *nm)
+/* The places where Harvester looks, so that a machine has one set of names. */
+static const struct database {
+	enum bus bus;
+	const char *places[4];
+	void (*fill)(const struct ids *ids, const struct facts *f, struct names *ret);
+} databases[] = {
+	{ BUS_PCI, { "/usr/share/hwdata/pci.ids", "/usr/share/misc/pci.ids" }, names_fill },
+	{ BUS_USB,
+	  { "/usr/share/hwdata/usb.ids", "/usr/share/misc/usb.ids", "/var/lib/usbutils/usb.ids" },
+	  usb_names },
+};
+
+static void ask_database(struct naming *nm, const struct database *db, atomic_bool *missing)
 {
-	size_t unknown = 0;
+	struct ids *ids = NULL;
+	bool open = false;
 
 	for (size_t i = 0; i < nm->n; i++) {
 		struct named *at = &nm->v[i];
 		struct facts f = facts_of(at);
 
-		if (!at->known && at->ids >> BUS_AT == BUS_USB) {
-			atomic_store(&b->usb_names_missing, !usb_names(NULL, &f, &at->names));
-			at->known = true;
-		}
-		unknown += !at->known;
+		if (at->known || at->ids >> BUS_AT != db->bus)
+			continue;
+		if (!open && ids_open(db->places, &ids))
+			return;
+		open = true;
+		atomic_store(missing, !ids);
+		db->fill(ids, &f, &at->names);
+		at->known = true;
 	}
-	return unknown;
-}
-
-static void ask_database(struct backend *b, struct naming *nm)
-{
-	if (!names_usb(b, nm) || names_open(NULL, &nm->db))
-		return;
-	atomic_store(&b->names_missing, !names_known(nm->db));
-	for (size_t i = 0; i < nm->n; i++) {
-		struct named *at = &nm->v[i];
-		struct facts f = facts_of(at);
-
-		if (!at->known)
-			at->known = !names_fill(nm->db, &f, &at->names);
-	}
+	ids_close(ids);
 }
 
 void naming_look(struct backend *b, struct naming *nm)
 {
+	atomic_bool *const missing[] = { &b->names_missing, &b->usb_names_missing };
+
 	sort(nm);
-	if (ask_model(b->model, nm))
-		ask_database(b, nm);
+	if (!ask_model(b->model, nm))
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(databases); i++)
+		ask_database(nm, &databases[i], missing[i]);
 }
 
 const struct names *naming_find(const struct naming *nm, const struct key *dev,
@@ -167,9 +172,4 @@ const struct names *naming_find(const struct naming *nm, const struct key *dev,
 void naming_end(struct naming *nm)
 {
 	free(nm->v);
-	if (!nm->db)
-		return;
-	names_close(nm->db);
-	/* Frees the some MiB of pci.ids, which would stay resident. */
-	malloc_trim(0);
 }

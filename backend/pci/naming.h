@@ -10,12 +10,10 @@ struct backend;
 struct facts;
 struct key;
 struct names;
-struct names_db;
 
 struct naming {
 	struct named *v;
 	size_t n, cap;
-	struct names_db *db; /* NULL if it was not needed */
 };
 
 /* nm must be zeroed before the first call. Without memory the function keeps its names. */

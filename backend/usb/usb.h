@@ -13,6 +13,7 @@
 struct backend;
 struct bus_ops;
 struct err;
+struct ids;
 struct intent;
 struct sysfs;
 struct uevent;
@@ -42,9 +43,8 @@ bool usb_is_host(const char *driver);
  * "0000:00/14.0/hs/1-3". "" if it does not fit. Pure. */
 void usb_path(const char *target, const char *root_speed, char *ret, size_t size);
 
-/* From the distribution's usb.ids, else the device's own words; path NULL: from where it usually is.
- * False: it cannot be read. */
-bool usb_names(const char *path, const struct facts *f, struct names *ret);
+/* From usb.ids (backend/ids.h; NULL: there is none), else the device's own words. */
+void usb_names(const struct ids *ids, const struct facts *f, struct names *ret);
 
 /* Sets the owner of a claimed device's node, or gives it back: claim_ops.give_nodes. */
 int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err);

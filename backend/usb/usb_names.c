@@ -2,13 +2,10 @@
 /* Names of USB devices: class words as Harvester has them, vendors and products from usb.ids, and
  * where that has none the device's own words. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "backend/ids.h"
 #include "pcidevfs/util.h"
 #include "usb.h"
-
-#define LINE 256
 
 static const struct {
 	uint8_t class;
@@ -40,72 +37,26 @@ static const struct {
 	{ 0xff, "Vendor Specific" },
 };
 
-static const char *const places[] = { "/usr/share/hwdata/usb.ids", "/usr/share/misc/usb.ids",
-				      "/var/lib/usbutils/usb.ids" };
-
-static FILE *open_ids(const char *path)
-{
-	FILE *f = path ? fopen(path, "re") : NULL;
-
-	for (size_t i = 0; !path && !f && i < ARRAY_SIZE(places); i++)
-		f = fopen(places[i], "re");
-	return f;
-}
-
-static void copy_name(const char *from, char to[static LINE])
-{
-	from += strspn(from, " ");
-	snprintf(to, LINE, "%.*s", (int)strcspn(from, "\r\n"), from);
-}
-
-/* Lines "vvvv  VENDOR", and below each "<tab>dddd  PRODUCT". */
-static void look_up(FILE *ids, const struct facts *f, char vendor[static LINE],
-		    char product[static LINE])
-{
-	char line[LINE], wanted[2][8];
-	bool below = false;
-
-	snprintf(wanted[0], sizeof(wanted[0]), "%04x ", f->vendor);
-	snprintf(wanted[1], sizeof(wanted[1]), "\t%04x ", f->device);
-	while (!product[0] && fgets(line, sizeof(line), ids)) {
-		if (below && line[0] != '\t' && line[0] != '#')
-			return;
-		if (!below && !strncmp(line, wanted[0], 5)) {
-			copy_name(line + 5, vendor);
-			below = true;
-		} else if (below && !strncmp(line, wanted[1], 6)) {
-			copy_name(line + 6, product);
-		}
-	}
-}
-
 /* own: what the device says of itself. */
-static void else_own(char name[static LINE], const char *own, const char *kind, uint16_t id)
+static const char *name_of(const char *listed, const char *own, const char *made)
 {
-	if (!name[0] && own[0])
-		snprintf(name, LINE, "%s", own);
-	else if (!name[0])
-		snprintf(name, LINE, "%s %04x", kind, id);
+	return listed && *listed ? listed : own[0] ? own : made;
 }
 
-bool usb_names(const char *path, const struct facts *f, struct names *ret)
+void usb_names(const struct ids *ids, const struct facts *f, struct names *ret)
 {
-	char class[32], vendor[LINE] = "", product[LINE] = "", text[3 * LINE];
-	FILE *ids = open_ids(path);
+	struct ids_names is = ids_find(ids, IDS_VENDORS, f->vendor, f->device);
+	char class[32], made[2][16], text[768];
 
 	snprintf(class, sizeof(class), "Unknown (0x%02x)", f->class_code >> 16 & 0xff);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (words[i].class == f->class_code >> 16)
 			STR_COPY(class, words[i].word);
-	if (ids) {
-		look_up(ids, f, vendor, product);
-		fclose(ids);
-	}
-	else_own(vendor, f->manufacturer, "Vendor", f->vendor);
-	else_own(product, f->product, "Device", f->device);
-	snprintf(text, sizeof(text), "%s: %s %s", class, vendor, product);
+	snprintf(made[0], sizeof(made[0]), "Vendor %04x", f->vendor);
+	snprintf(made[1], sizeof(made[1]), "Device %04x", f->device);
+	snprintf(text, sizeof(text), "%s: %s %s", class, name_of(is.top, f->manufacturer, made[0]),
+		 name_of(is.below, f->product, made[1]));
 	STR_FIT(ret->description, text);
 	str_clean(ret->description);
 	snprintf(ret->resource, sizeof(ret->resource), "kubevirt.io/usb-%04x-%04x", f->vendor, f->device);
-	return ids;
 }

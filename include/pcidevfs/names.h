@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The description and the resource name of a function, as Harvester computes them from pci.ids. The
- * pure part needs no database, so its rules can be tested without one. */
+/* The description and the resource name of a function, as Harvester computes them from pci.ids.
+ * Pure. */
 #ifndef PCIDEVFS_NAMES_H
 #define PCIDEVFS_NAMES_H
 
@@ -9,22 +9,12 @@
 #include <stdint.h>
 
 struct facts;
+struct ids;
 struct names;
-struct names_db;
 
-/*
- * path NULL: the usual places, in Harvester's order, else libpci's own. A missing or unreadable
- * database is not an error: names are then made of ids, and names_known() is false, for health. The
- * database takes some MiB and about 10 ms to load: open, fill, close, malloc_trim(). This also
- * loads libpci itself; if that is missing, names are made of ids as well. Returns 0 or -ENOMEM.
- */
-int names_open(const char *path, struct names_db **ret);
-/* Frees the database; NULL is allowed. */
-void names_close(struct names_db *db);
-bool names_known(const struct names_db *db);
-
-/* From vendor, device and class_code alone. Returns 0, or -ENOMEM if libpci ran out of memory. */
-int names_fill(struct names_db *db, const struct facts *facts, struct names *ret);
+/* From vendor, device and class_code alone; ids: pci.ids (backend/ids.h), or NULL: names are made of
+ * ids. */
+void names_fill(const struct ids *ids, const struct facts *f, struct names *ret);
 
 /* "nvidia.com/GA107GL_A2___A16": byte for byte Harvester's name, or "<vendor>/<device id>" if
  * kubelet would refuse that. vendor and product are the names of pci.ids, NULL if unknown. Never

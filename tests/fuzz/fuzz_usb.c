@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "backend/ids.h"
 #include "backend/usb/usb.h"
 #include "pcidevfs/util.h"
 
@@ -15,12 +16,16 @@ static void look_up(const char *text, size_t len)
 	struct facts f = { .vendor = 0x0951, .device = 0x1666, .class_code = 0x080650 };
 	struct names names = { .resource = "" };
 	int fd = memfd_create("ids", 0);
+	struct ids *ids;
 	char path[40];
 
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	if (fd < 0 || write(fd, text, len) != (ssize_t)len)
 		abort();
-	usb_names(path, &f, &names);
+	if (ids_open((const char *const[]){ path, NULL }, &ids))
+		abort();
+	usb_names(ids, &f, &names);
+	ids_close(ids);
 	close(fd);
 	if (strcmp(names.resource, "kubevirt.io/usb-0951-1666") ||
 	    strncmp(names.description, "Mass Storage: ", 14))
@@ -28,7 +33,8 @@ static void look_up(const char *text, size_t len)
 	/* the same bytes as the device's own words */
 	snprintf(f.product, sizeof(f.product), "%.*s", (int)len, text);
 	str_clean(f.product);
-	if (usb_names("", &f, &names) || strncmp(names.description, "Mass Storage: ", 14))
+	usb_names(NULL, &f, &names);
+	if (strncmp(names.description, "Mass Storage: ", 14))
 		abort();
 	for (const char *c = names.description; *c; c++)
 		if ((unsigned char)*c < ' ')

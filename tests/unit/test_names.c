@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/ids.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/names.h"
 #include "pcidevfs/util.h"
@@ -111,16 +112,16 @@ DEFINE_TEST(names_description_is_cut_between_characters)
 DEFINE_TEST(names_without_a_database)
 {
 	struct facts f = { .vendor = 0x8086, .device = 0x1572, .class_code = 0x020000 };
-	struct names_db *db;
+	struct ids *db;
 	struct names n;
 
-	CHECK_EQ(names_open("/nonexistent/pci.ids", &db), 0);
-	CHECK(!names_known(db));
-	CHECK_EQ(names_fill(db, &f, &n), 0);
+	CHECK_EQ(ids_open((const char *const[]){ "/nonexistent/pci.ids", NULL }, &db), 0);
+	CHECK(!db);
+	names_fill(db, &f, &n);
 	CHECK_STR(n.resource, "unknown.com/1572");
 	CHECK_STR(n.description, "Class 0200: Vendor 8086 Device 1572");
-	names_close(db);
-	names_close(NULL);
+	ids_close(db);
+	ids_close(NULL);
 }
 
 DEFINE_TEST(names_survive_a_rotten_database)
@@ -129,32 +130,32 @@ DEFINE_TEST(names_survive_a_rotten_database)
 					      "\t1234  x\n" };
 	struct facts f = { .vendor = 0x8086 };
 	char path[4096];
-	struct names_db *db;
+	struct ids *db;
 	struct names n;
 
 	snprintf(path, sizeof(path), "%s/pci.ids", test_dir());
 	for (size_t i = 0; i < ARRAY_SIZE(rotten); i++) {
 		test_file("pci.ids", rotten[i]);
-		CHECK_EQ(names_open(path, &db), 0);
-		CHECK(!names_known(db));
-		CHECK_EQ(names_fill(db, &f, &n), 0);
+		CHECK_EQ(ids_open((const char *const[]){ path, NULL }, &db), 0);
+		CHECK(!db);
+		names_fill(db, &f, &n);
 		CHECK_STR(n.resource, "unknown.com/0000");
-		names_close(db);
+		ids_close(db);
 	}
 }
 
 DEFINE_TEST(names_know_a_class_without_its_subclass)
 {
 	struct facts f = { .vendor = 0x8086, .device = 0xfffe, .class_code = 0x02fe00 };
-	struct names_db *db;
+	struct ids *db;
 	struct names n;
 
-	CHECK_EQ(names_open("tests/data/pci.ids", &db), 0);
-	CHECK(names_known(db));
-	CHECK_EQ(names_fill(db, &f, &n), 0);
+	CHECK_EQ(ids_open((const char *const[]){ "tests/data/pci.ids", NULL }, &db), 0);
+	CHECK(db);
+	names_fill(db, &f, &n);
 	CHECK_STR(n.description, "Network controller: Intel Corporation Device fffe");
 	CHECK_STR(n.resource, "intel.com/fffe");
-	names_close(db);
+	ids_close(db);
 }
 
 /* All functions of a recorded server, as Harvester's controller named them. */
@@ -162,11 +163,11 @@ DEFINE_TEST(names_are_harvesters)
 {
 	FILE *f = fopen("tests/data/harvester-names.tsv", "re");
 	char line[512], resource[128], description[256];
-	struct names_db *db;
+	struct ids *db;
 	int rows = 0;
 
 	CHECK(f);
-	CHECK_EQ(names_open("tests/data/pci.ids", &db), 0);
+	CHECK_EQ(ids_open((const char *const[]){ "tests/data/pci.ids", NULL }, &db), 0);
 	while (fgets(line, sizeof(line), f)) {
 		unsigned int vendor, device, class;
 		struct names n;
@@ -176,18 +177,17 @@ DEFINE_TEST(names_are_harvesters)
 		CHECK_EQ(sscanf(line, "%*s %x %x %x %127s %255[^\n]", &vendor, &device, &class,
 				resource, description),
 			 5);
-		CHECK_EQ(names_fill(db,
-				    &(struct facts){ .vendor = (uint16_t)vendor,
-						     .device = (uint16_t)device,
-						     .class_code = class << 8 },
-				    &n),
-			 0);
+		names_fill(db,
+			   &(struct facts){ .vendor = (uint16_t)vendor,
+					    .device = (uint16_t)device,
+					    .class_code = class << 8 },
+			   &n);
 		CHECK_STR(n.resource, resource);
 		CHECK_STR(n.description, description);
 		rows++;
 	}
 	CHECK_EQ(rows, 200);
-	names_close(db);
+	ids_close(db);
 	fclose(f);
 }
 
@@ -211,23 +211,23 @@ DEFINE_TEST(names_of_the_whole_database_are_qualified)
 {
 	FILE *f = fopen(WHOLE_DATABASE, "re");
 	struct facts facts = { 0 };
-	struct names_db *db;
+	struct ids *db;
 	struct names n;
 	char line[1024];
 	int rows = 0;
 
 	if (!f)
 		SKIP("%s is not installed", WHOLE_DATABASE);
-	CHECK_EQ(names_open(WHOLE_DATABASE, &db), 0);
+	CHECK_EQ(ids_open((const char *const[]){ WHOLE_DATABASE, NULL }, &db), 0);
 	while (fgets(line, sizeof(line), f) && strncmp(line, "C ", 2)) {
 		if (!corpus_line(line, &facts))
 			continue;
-		CHECK_EQ(names_fill(db, &facts, &n), 0);
+		names_fill(db, &facts, &n);
 		if (!names_qualified(n.resource) || !strncmp(n.resource, "unknown.", 8))
 			FAIL("%04x:%04x is called %s", facts.vendor, facts.device, n.resource);
 		rows++;
 	}
 	CHECK(rows > 15000);
-	names_close(db);
+	ids_close(db);
 	fclose(f);
 }

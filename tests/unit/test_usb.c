@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "backend/bus.h"
+#include "backend/ids.h"
 #include "backend/internal.h"
 #include "backend/usb/usb.h"
 #include "fakehost.h"
@@ -67,6 +68,16 @@ DEFINE_TEST(usb_interfaces_are_lines)
 	CHECK(usb_is_host("usbhid") && !usb_is_host("usbfs") && !usb_is_host(""));
 }
 
+static void name(const char *path, const struct facts *f, struct names *ret)
+{
+	struct ids *ids;
+
+	CHECK_EQ(ids_open((const char *const[]){ path, NULL }, &ids), 0);
+	CHECK_EQ(ids != NULL, !strcmp(path, "usb.ids"));
+	usb_names(ids, f, ret);
+	ids_close(ids);
+}
+
 DEFINE_TEST(usb_names_come_from_usb_ids)
 {
 	struct facts f = { .vendor = 0x0951, .device = 0x1666, .class_code = 0x080650 };
@@ -75,25 +86,26 @@ DEFINE_TEST(usb_names_come_from_usb_ids)
 
 	CHECK(ids);
 	fputs("# comment\n0950  Other\n\t1666  Not this\n0951  Kingston Technology\n\t1665  X\n"
-	      "\t1666  DataTraveler\n\t\t01  interface\n0952  Next\n\t1667  Not that\n",
+	      "\t1666  DataTraveler\n\t\t01  interface\n0952  Next\n\t1667  Not that\n"
+	      "HUT 01  Generic Desktop\n\t000  Undefined\n",
 	      ids);
 	fclose(ids);
-	usb_names("usb.ids", &f, &n);
+	name("usb.ids", &f, &n);
 	CHECK_STR(n.description, "Mass Storage: Kingston Technology DataTraveler");
 	CHECK_STR(n.resource, "kubevirt.io/usb-0951-1666");
 	f.device = 0x1667;
-	usb_names("usb.ids", &f, &n);
+	name("usb.ids", &f, &n);
 	CHECK_STR(n.description, "Mass Storage: Kingston Technology Device 1667");
 	STR_COPY(f.manufacturer, "King");
 	STR_COPY(f.product, "Traveler \"3\"");
-	CHECK(usb_names("usb.ids", &f, &n));
+	name("usb.ids", &f, &n);
 	CHECK_STR(n.description, "Mass Storage: Kingston Technology Traveler \"3\"");
-	CHECK(!usb_names("/nonexistent/usb.ids", &f, &n));
+	name("/nonexistent/usb.ids", &f, &n);
 	CHECK_STR(n.description, "Mass Storage: King Traveler \"3\"");
 	f.manufacturer[0] = f.product[0] = '\0';
 	f.class_code = 0x420000;
 	f.vendor = 0xffff;
-	usb_names("usb.ids", &f, &n);
+	name("usb.ids", &f, &n);
 	CHECK_STR(n.description, "Unknown (0x42): Vendor ffff Device 1667");
 	unlink("usb.ids");
 }
