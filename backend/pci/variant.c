@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "variant.h"
 
-#include <ctype.h>
+#include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -43,52 +44,6 @@ char *variants_load(void)
 	return o.data ? o.data : strdup("");
 }
 
-/* Matches name, then exactly so many hex digits, or one asterisk, which is counted. */
-static bool field_fits(const char **p, const char *name, int digits, uint32_t have,
-		       unsigned int *wild)
-{
-	uint32_t value = 0;
-
-	if (strncmp(*p, name, strlen(name)))
-		return false;
-	*p += strlen(name);
-	if (**p == '*') {
-		(*p)++;
-		(*wild)++;
-		return true;
-	}
-	for (int i = 0; i < digits; i++, (*p)++) {
-		if (!isxdigit((unsigned char)**p))
-			return false;
-		value = value << 4 |
-			(uint32_t)(isdigit((unsigned char)**p) ? **p - '0' : (**p | 32) - 'a' + 10);
-	}
-	return value == have;
-}
-
-static bool alias_fits(const char **p, const struct facts *f, unsigned int *wild)
-{
-	const struct {
-		const char *name;
-		int digits;
-		uint32_t have;
-	} fields[] = {
-		{ "v", 8, f->vendor },
-		{ "d", 8, f->device },
-		{ "sv", 8, f->subvendor },
-		{ "sd", 8, f->subdevice },
-		{ "bc", 2, f->class_code >> 16 & 0xff },
-		{ "sc", 2, f->class_code >> 8 & 0xff },
-		{ "i", 2, f->class_code & 0xff },
-	};
-
-	*wild = 0;
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (!field_fits(p, fields[i].name, fields[i].digits, fields[i].have, wild))
-			return false;
-	return *(*p)++ == ' ';
-}
-
 /* A variant registers its driver under its module's name; only vfio_pci differs. A module without
  * such a name could not be told from a host's driver. */
 static bool take_name(const char *p, char ret[static DRIVER_NAME])
@@ -106,17 +61,39 @@ static bool take_name(const char *p, char ret[static DRIVER_NAME])
 	return true;
 }
 
+/* line: "PATTERN MODULE". Returns how many asterisks its pattern has; UINT_MAX: the function is
+ * another one. */
+static unsigned int fits(const char *line, const char *function, const char **ret_name)
+{
+	size_t n = strcspn(line, " \n");
+	char pattern[128];
+	unsigned int wild = 0;
+
+	*ret_name = line + n + (line[n] == ' ');
+	if (n >= sizeof(pattern))
+		return UINT_MAX;
+	snprintf(pattern, sizeof(pattern), "%.*s", (int)n, line);
+	for (const char *p = pattern; (p = strchr(p, '*')); p++)
+		wild++;
+	return fnmatch(pattern, function, 0) ? UINT_MAX : wild;
+}
+
 void variant_choose(const char *text, const struct facts *f, char ret[static DRIVER_NAME])
 {
-	unsigned int best = 8; /* more than there are fields */
+	unsigned int best = UINT_MAX;
+	char function[64];
 
+	snprintf(function, sizeof(function), "vfio_pci:v%08Xd%08Xsv%08Xsd%08Xbc%02Xsc%02Xi%02X",
+		 f->vendor, f->device, f->subvendor, f->subdevice, f->class_code >> 16 & 0xff,
+		 f->class_code >> 8 & 0xff, f->class_code & 0xff);
 	str_copy(ret, DRIVER_NAME, "vfio-pci");
 	for (const char *p = text; *p; p += strcspn(p, "\n"), p += *p == '\n') {
-		const char *at = p + strlen(ALIAS);
-		unsigned int wild;
+		bool is_line = !strncmp(p, ALIAS, strlen(ALIAS));
+		const char *name = "";
+		unsigned int wild =
+			is_line ? fits(p + strlen("alias "), function, &name) : UINT_MAX;
 
-		if (!strncmp(p, ALIAS, strlen(ALIAS)) && alias_fits(&at, f, &wild) && wild < best &&
-		    take_name(at, ret))
+		if (wild < best && take_name(name, ret))
 			best = wild;
 	}
 }
