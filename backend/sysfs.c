@@ -131,19 +131,43 @@ int sysfs_number(const struct sysfs *s, enum root root, int64_t min, int64_t max
 	return parse_i64(text, min, max, ret);
 }
 
+static int read_target(const struct sysfs *s, enum root root, const char *path,
+		       char ret[static PATH_MAX])
+{
+	ssize_t n = readlinkat(s->fd[root], path, ret, PATH_MAX - 1);
+
+	if (n < 0)
+		return -errno;
+	ret[n] = '\0';
+	return 0;
+}
+
+int sysfs_target(const struct sysfs *s, char *ret, const char *fmt, ...)
+{
+	char path[PATH_MAX], target[PATH_MAX];
+	const char *start = target;
+	int rc = MAKE_PATH(path, fmt);
+
+	rc = rc ? rc : read_target(s, ROOT_SYS, path, target);
+	if (rc)
+		return rc;
+	while (!strncmp(start, "../", 3))
+		start += 3;
+	strcpy(ret, start);
+	return 0;
+}
+
 int sysfs_link(const struct sysfs *s, enum root root, char *buf, size_t size, const char *fmt, ...)
 {
 	char path[PATH_MAX], target[PATH_MAX];
 	const char *last;
-	ssize_t n;
 	int rc = MAKE_PATH(path, fmt);
 
 	if (rc)
 		return rc;
-	n = readlinkat(s->fd[root], path, target, sizeof(target) - 1);
-	if (n < 0)
-		return errno == EINVAL ? -ENOENT : -errno;
-	target[n] = '\0';
+	rc = read_target(s, root, path, target);
+	if (rc)
+		return rc == -EINVAL ? -ENOENT : rc;
 	last = strrchr(target, '/');
 	last = last ? last + 1 : target;
 	if (strlen(last) >= size)

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "critical.h"
 
+#include <ctype.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +95,8 @@ bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char 
 	return devpath_devices(scan->s, path, guard_found, &reason);
 }
 
-void scan_through(const struct chain *chain, char *buf, size_t size)
+/* " through bond0 and br0"; "" for an empty chain. */
+static void through(const struct chain *chain, char *buf, size_t size)
 {
 	size_t len = 0;
 
@@ -108,11 +111,119 @@ void scan_through(const struct chain *chain, char *buf, size_t size)
 
 char *scan_link(struct scan *scan, const char *class, const char *name)
 {
-	char *path = devpath_link(scan->s, "class/%s/%s", class, name);
+	char path[PATH_MAX], *copy;
 
-	scan->no_memory |= !path && errno == ENOMEM;
-	return path;
+	if (sysfs_target(scan->s, path, "class/%s/%s", class, name))
+		return NULL;
+	copy = strdup(path);
+	scan->no_memory |= !copy;
+	return copy;
 }
+
+/* ---- disks and network interfaces */
+
+static int by_name(const void *left, const void *right)
+{
+	const struct item *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+struct item *items_find(const struct items *all, const char *name)
+{
+	struct item key = { .name = (char *)name };
+
+	return all->n ? bsearch(&key, all->rows, all->n, sizeof(key), by_name) : NULL;
+}
+
+static int add_item(struct items *all, const char *class, const char *name)
+{
+	struct item *rows, item = { .path = scan_link(all->scan, class, name) };
+
+	if (!item.path)
+		return 0;
+	item.name = strdup(name);
+	rows = scan_grow(all->scan, all->rows, all->n, &all->cap, sizeof(item));
+	all->rows = rows ?: all->rows;
+	if (!rows || !item.name) {
+		free(item.name);
+		free(item.path);
+		return -ENOMEM;
+	}
+	item.asked = only_below(all->scan->s, item.path, all->scan->only);
+	all->asked |= item.asked;
+	rows[all->n++] = item;
+	return 0;
+}
+
+int items_load(struct items *all, const char *class)
+{
+	_closedir_ DIR *dir = sysfs_dir(all->scan->s, ROOT_SYS, "class/%s", class);
+	struct dirent *e;
+	int rc = 0;
+
+	if (!dir)
+		return errno == ENOENT ? 0 : -errno;
+	while (!rc && (e = readdir(dir)))
+		rc = add_item(all, class, e->d_name);
+	if (all->n)
+		qsort(all->rows, all->n, sizeof(*all->rows), by_name);
+	return rc;
+}
+
+void items_free(struct items *all)
+{
+	for (size_t i = 0; i < all->n; i++) {
+		free(all->rows[i].name);
+		free(all->rows[i].path);
+	}
+	free(all->rows);
+}
+
+bool items_guard(struct items *all, struct item *row, enum rank rank, const char *what)
+{
+	const char *user = all->detail ?: all->chain.n ? all->chain.names[0] : "";
+	char between[CRITICAL_TEXT], text[2 * CRITICAL_TEXT], cause[CAUSE_TEXT];
+
+	row->used = true;
+	through(&all->chain, between, sizeof(between));
+	snprintf(text, sizeof(text), "%s %.32s %.120s%s", all->noun, row->name, what, between);
+	scan_cause(cause, rank, row->name, user);
+	return scan_guard(all->scan, row->path, rank, cause, text);
+}
+
+void items_walk(struct items *all, struct item *row, enum rank rank, const char *what)
+{
+	bool found;
+
+	if (!row || row->seen == all->stamp)
+		return;
+	row->seen = all->stamp;
+	found = items_guard(all, row, rank, what);
+	if (all->chain.n == CHAIN_MAX)
+		return;
+	all->chain.names[all->chain.n++] = row->name;
+	all->below(all, row, rank, what, found);
+	all->chain.n--;
+}
+
+void items_need(struct items *all, struct item *row, enum rank rank, const char *what)
+{
+	all->stamp++;
+	items_walk(all, row, rank, what);
+}
+
+void items_need_once(struct items *all, struct item *row, enum rank rank, const char *what)
+{
+	unsigned int bit = 1U << (rank == RANK_ROOT ? RANK_MOUNT : rank);
+
+	if (!row || row->needed & bit)
+		return;
+	row->needed |= bit;
+	items_need(all, row, rank, what);
+}
+
+/* ---- files of proc */
 
 /* A file of proc is made while it is read, so its size is unknown before. */
 int scan_text(struct scan *scan, const char *path, char **ret)
@@ -179,8 +290,9 @@ static bool is_boot_vga(struct scan *scan, const struct key *dev)
 	return rc ? rc != -ENOENT : boot_vga;
 }
 
-static void guard_function(struct scan *scan, const struct key *dev)
+static void guard_function(void *ctx, const struct key *dev)
 {
+	struct scan *scan = ctx;
 	int64_t class;
 
 	if (sysfs_number(scan->s, ROOT_SYS, 0, 0xffffff, &class, PCI_DEVICES "/%s/class",
@@ -198,23 +310,9 @@ static void guard_function(struct scan *scan, const struct key *dev)
 
 static int critical_functions(struct scan *scan)
 {
-	_closedir_ DIR *dir = NULL;
-	const char *only = scan->only;
-	struct dirent *e;
-	struct key key;
+	int rc = only_functions(scan->s, scan->only, guard_function, scan);
 
-	while (only_next(&only, &key))
-		if (key.bus == BUS_PCI)
-			guard_function(scan, &key);
-	if (scan->only)
-		return 0;
-	dir = sysfs_dir(scan->s, ROOT_SYS, PCI_DEVICES);
-	if (!dir)
-		return errno == ENOENT ? 0 : -errno;
-	while ((e = readdir(dir)))
-		if (key_make(BUS_PCI, e->d_name, &key))
-			guard_function(scan, &key);
-	return 0;
+	return rc == -ENOENT ? 0 : rc;
 }
 
 static int critical_consoles(struct scan *scan)
@@ -230,6 +328,8 @@ static int critical_consoles(struct scan *scan)
 		_free_ char *path = strchr(name, '/') ? NULL : scan_link(scan, "tty", name);
 		char why[CRITICAL_TEXT], cause[CAUSE_TEXT];
 
+		/* tty0, tty1; no ttyS0, whose keys come by a wire */
+		scan->text_console |= !strncmp(name, "tty", 3) && isdigit((unsigned char)name[3]);
 		snprintf(why, sizeof(why), "it carries the boot console %.32s", name);
 		scan_cause(cause, RANK_CONSOLE, name, "");
 		if (path)

@@ -49,6 +49,7 @@ struct scan {
 	struct guard *guards;
 	size_t n, cap;
 	bool no_memory;
+	bool text_console; /* there is one, as critical_keyboards() needs to know */
 };
 
 /* What lies between a device and its user, the user first. Deeper stacks are cut off. */
@@ -58,6 +59,48 @@ struct chain {
 	const char *names[CHAIN_MAX];
 	size_t n;
 };
+
+/* A disk or a network interface. */
+struct item {
+	char *name; /* as in sysfs: '!' for '/' */
+	char *path; /* below the sysfs root */
+	bool asked; /* it, or a NIC below it, hangs on a device that the scan is about */
+	bool used;  /* a reason was found */
+	bool loaded;	     /* a NIC: its edges are */
+	unsigned int needed; /* reasons followed from it, a bit for each rank */
+	unsigned int seen;
+};
+
+/* All of a class, and a walk from one that is needed down to devices. */
+struct items {
+	struct scan *scan;
+	const char *noun; /* for sentences */
+	struct item *rows;
+	size_t n, cap;
+	bool asked; /* a row has `asked` */
+	/* number of the current walk: it stops at visited rows, so cycles end */
+	unsigned int stamp;
+	struct chain chain;
+	/* of the cause: the mount point, the holder, what a NIC is below; NULL: the user is the
+	 * first of chain */
+	const char *detail;
+	/* Goes on with items_walk() to what the row lies on. found: it hangs on devices itself. */
+	void (*below)(struct items *all, struct item *row, enum rank rank, const char *what,
+		      bool found);
+};
+
+/* Reads a class of sysfs ("block"). Returns 0 or -errno; call items_free() in any case. */
+int items_load(struct items *all, const char *class);
+void items_free(struct items *all);
+/* NULL: there is none of that name. */
+struct item *items_find(const struct items *all, const char *name);
+/* Guards the devices right below the row. Returns false if there are none. */
+bool items_guard(struct items *all, struct item *row, enum rank rank, const char *what);
+void items_walk(struct items *all, struct item *row, enum rank rank, const char *what);
+/* The row (NULL: none) is needed, so what is at its bottom is needed too. */
+void items_need(struct items *all, struct item *row, enum rank rank, const char *what);
+/* Likewise; however often it is mounted, or routes lead through it, each kind is one cause. */
+void items_need_once(struct items *all, struct item *row, enum rank rank, const char *what);
 
 /* Makes room for one more row. NULL: no memory, which is noted in scan. */
 void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t size);
@@ -69,8 +112,6 @@ bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char 
 		const char *text);
 /* The cause, of a kind that follows from the rank; detail may be "". */
 void scan_cause(char buf[static CAUSE_TEXT], enum rank rank, const char *name, const char *detail);
-/* " through bond0 and br0"; "" for an empty chain. */
-void scan_through(const struct chain *chain, char *buf, size_t size);
 /* Returns where a device of a class lies; the caller frees it. NULL if it does not exist. */
 char *scan_link(struct scan *scan, const char *class, const char *name);
 /* Reads a whole file of proc into *ret, which the caller frees. Returns 0 or -errno. */

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "devpath.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
@@ -18,58 +17,27 @@
 #define WHAT_MAX 120
 #define POINT_MAX 96 /* length of a mount point in a sentence */
 
-struct disk {
-	char *name;	/* as in sysfs: '!' for '/' */
-	char *path;	/* below the sysfs root */
-	bool asked;	/* it hangs on a device that the scan is about */
-	unsigned int needed; /* reasons followed from it, a bit for each rank */
-	bool used;	/* a reason was found: no need to open it */
-	unsigned int seen;
-};
-
 struct disks {
-	struct scan *scan;
-	struct disk *rows;
-	size_t n, cap;
+	struct items all;
 	struct mount_line *mounts; /* point into mount_text */
 	size_t n_mounts, cap_mounts;
 	char *mount_text;
-	/* number of the current walk: it stops at visited rows, so cycles end */
-	unsigned int stamp;
-	struct chain chain;
-	/* of the cause: the mount point, or who holds it; NULL: the user is the first of chain */
-	const char *detail;
-	bool asked; /* a row has `asked` */
 };
 
 /* ---- the disks */
 
-static int by_name(const void *left, const void *right)
-{
-	const struct disk *a = left, *b = right;
-
-	return strcmp(a->name, b->name);
-}
-
-static struct disk *find(struct disks *disks, const char *name)
-{
-	struct disk key = { .name = (char *)name };
-
-	return disks->n ? bsearch(&key, disks->rows, disks->n, sizeof(key), by_name) : NULL;
-}
-
-static struct disk *find_dev(struct disks *disks, unsigned int major, unsigned int minor)
+static struct item *find_dev(struct disks *disks, unsigned int major, unsigned int minor)
 {
 	char name[DISK_NAME];
 
-	if (sysfs_link(disks->scan->s, ROOT_SYS, name, sizeof(name), "dev/block/%u:%u", major,
+	if (sysfs_link(disks->all.scan->s, ROOT_SYS, name, sizeof(name), "dev/block/%u:%u", major,
 		       minor))
 		return NULL;
-	return find(disks, name);
+	return items_find(&disks->all, name);
 }
 
 /* The disk whose directory contains that of a partition; NULL if d is not a partition. */
-static struct disk *whole_disk(struct disks *disks, const struct disk *d)
+static struct item *whole_disk(struct disks *disks, const struct item *d)
 {
 	char name[DISK_NAME];
 	const char *end = strrchr(d->path, '/'), *start = end;
@@ -80,57 +48,21 @@ static struct disk *whole_disk(struct disks *disks, const struct disk *d)
 		return NULL;
 	memcpy(name, start, (size_t)(end - start));
 	name[end - start] = '\0';
-	return find(disks, name);
-}
-
-static int load_disk(struct disks *disks, const char *name)
-{
-	struct disk *rows, d = { 0 };
-
-	d.path = scan_link(disks->scan, "block", name);
-	if (!d.path)
-		return 0;
-	d.name = strdup(name);
-	rows = scan_grow(disks->scan, disks->rows, disks->n, &disks->cap, sizeof(d));
-	disks->rows = rows ?: disks->rows;
-	if (!rows || !d.name) {
-		free(d.name);
-		free(d.path);
-		return -ENOMEM;
-	}
-	d.asked = only_below(disks->scan->s, d.path, disks->scan->only);
-	disks->asked |= d.asked;
-	rows[disks->n++] = d;
-	return 0;
-}
-
-static int load_disks(struct disks *disks)
-{
-	_closedir_ DIR *dir = sysfs_dir(disks->scan->s, ROOT_SYS, "class/block");
-	struct dirent *e;
-	int rc = 0;
-
-	if (!dir)
-		return errno == ENOENT ? 0 : -errno;
-	while (!rc && (e = readdir(dir)))
-		rc = load_disk(disks, e->d_name);
-	if (disks->n)
-		qsort(disks->rows, disks->n, sizeof(*disks->rows), by_name);
-	return rc;
+	return items_find(&disks->all, name);
 }
 
 static int load_mounts(struct disks *disks)
 {
 	struct mount_line mount, *rows;
 	char *next;
-	int rc = scan_proc(disks->scan, "mountinfo", &disks->mount_text);
+	int rc = scan_proc(disks->all.scan, "mountinfo", &disks->mount_text);
 
 	if (rc)
 		return rc;
 	next = disks->mount_text;
 	while (mount_next(&next, &mount)) {
-		rows = scan_grow(disks->scan, disks->mounts, disks->n_mounts, &disks->cap_mounts,
-				 sizeof(mount));
+		rows = scan_grow(disks->all.scan, disks->mounts, disks->n_mounts,
+				 &disks->cap_mounts, sizeof(mount));
 		if (!rows)
 			return -ENOMEM;
 		disks->mounts = rows;
@@ -141,77 +73,49 @@ static int load_mounts(struct disks *disks)
 
 /* ---- from a disk down to devices */
 
-/* Guards the devices right below d. Returns false if there are none, as for a stacked device. */
-static bool guard_disk(struct disks *disks, struct disk *d, enum rank rank, const char *what)
+static void mark_used(struct disks *disks, const struct item *d)
 {
-	const char *user = disks->detail ?: disks->chain.n ? disks->chain.names[0] : "";
-	struct disk *whole = whole_disk(disks, d);
-	char through[CRITICAL_TEXT], text[2 * CRITICAL_TEXT], cause[CAUSE_TEXT];
+	struct item *whole = whole_disk(disks, d);
 
-	d->used = true;
 	if (whole)
 		whole->used = true;
-	scan_through(&disks->chain, through, sizeof(through));
-	snprintf(text, sizeof(text), "disk %.32s %.120s%s", d->name, what, through);
-	scan_cause(cause, rank, d->name, user);
-	return scan_guard(disks->scan, d->path, rank, cause, text);
 }
 
-static struct disk *find_node(struct disks *disks, const char *path);
+static struct item *find_node(struct disks *disks, const char *path);
 
-static void walk(struct disks *disks, struct disk *d, enum rank rank, const char *what)
+static void below_disk(struct items *all, struct item *d, enum rank rank, const char *what,
+		       bool found)
 {
-	const struct sysfs *s = disks->scan->s;
+	struct disks *disks = container_of(all, struct disks, all);
+	const struct sysfs *s = all->scan->s;
 	_closedir_ DIR *slaves = NULL;
 	char backing[SYSFS_VALUE];
 	struct dirent *e;
 
-	if (!d || d->seen == disks->stamp)
+	mark_used(disks, d);
+	if (found)
 		return;
-	d->seen = disks->stamp;
-	if (guard_disk(disks, d, rank, what) || disks->chain.n == CHAIN_MAX)
-		return;
-	disks->chain.names[disks->chain.n++] = d->name;
 	slaves = sysfs_dir(s, ROOT_SYS, "class/block/%s/slaves", d->name);
 	while (slaves && (e = readdir(slaves)))
-		walk(disks, find(disks, e->d_name), rank, what);
+		items_walk(all, items_find(all, e->d_name), rank, what);
 	if (sysfs_read(s, ROOT_SYS, backing, sizeof(backing), "class/block/%s/loop/backing_file",
 		       d->name) > 0)
-		walk(disks, find_node(disks, backing), rank, what);
-	walk(disks, whole_disk(disks, d), rank, what);
-	disks->chain.n--;
-}
-
-/* The disk is needed, so the disks at its bottom are needed too. */
-static void need(struct disks *disks, struct disk *d, enum rank rank, const char *what)
-{
-	disks->stamp++;
-	walk(disks, d, rank, what);
-}
-
-/* However often it is mounted, that is one cause: containers mount it where they like. */
-static void need_once(struct disks *disks, struct disk *d, enum rank rank, const char *what)
-{
-	unsigned int bit = 1U << (rank == RANK_ROOT ? RANK_MOUNT : rank);
-
-	if (!d || d->needed & bit)
-		return;
-	d->needed |= bit;
-	need(disks, d, rank, what);
+		items_walk(all, find_node(disks, backing), rank, what);
+	items_walk(all, whole_disk(disks, d), rank, what);
 }
 
 /* ---- from a name in user space to a disk */
 
-static struct disk *find_mapper(struct disks *disks, const char *name)
+static struct item *find_mapper(struct disks *disks, const char *name)
 {
 	char dm[256];
 
-	for (size_t i = 0; i < disks->n; i++) {
-		struct disk *d = &disks->rows[i];
+	for (size_t i = 0; i < disks->all.n; i++) {
+		struct item *d = &disks->all.rows[i];
 
 		if (!strncmp(d->name, "dm-", 3) &&
-		    sysfs_read(disks->scan->s, ROOT_SYS, dm, sizeof(dm), "class/block/%s/dm/name",
-			       d->name) > 0 &&
+		    sysfs_read(disks->all.scan->s, ROOT_SYS, dm, sizeof(dm),
+			       "class/block/%s/dm/name", d->name) > 0 &&
 		    !strcmp(dm, name))
 			return d;
 	}
@@ -219,22 +123,22 @@ static struct disk *find_mapper(struct disks *disks, const char *name)
 }
 
 /* /dev/sda1, /dev/cciss/c0d0p1, /dev/disk/by-uuid/..., /dev/mapper/vg-root */
-static struct disk *find_node(struct disks *disks, const char *path)
+static struct item *find_node(struct disks *disks, const char *path)
 {
 	char name[DISK_NAME];
 
 	if (strncmp(path, "/dev/", 5))
 		return NULL;
 	path += 5;
-	if (!sysfs_link(disks->scan->s, ROOT_DEV, name, sizeof(name), "%s", path))
-		return find(disks, name);
+	if (!sysfs_link(disks->all.scan->s, ROOT_DEV, name, sizeof(name), "%s", path))
+		return items_find(&disks->all, name);
 	if (!strncmp(path, "mapper/", 7))
 		return find_mapper(disks, path + 7);
 	if (!STR_COPY(name, path))
 		return NULL;
 	for (char *p = name; (p = strchr(p, '/'));)
 		*p = '!';
-	return find(disks, name);
+	return items_find(&disks->all, name);
 }
 
 /* These mount with an anonymous device number, so only the source names the device, and only root
@@ -254,19 +158,19 @@ static bool has_true_source(const struct mount_line *mount)
 static void need_mount(struct disks *disks, const struct mount_line *mount, enum rank rank,
 		       const char *what)
 {
-	struct disk *d = mount->major ? find_dev(disks, mount->major, mount->minor) : NULL;
+	struct item *d = mount->major ? find_dev(disks, mount->major, mount->minor) : NULL;
 	bool asks_source = !d && has_true_source(mount);
 	_free_ char *copy = asks_source ? strdup(mount->source) : NULL;
 	char *end;
 
-	need_once(disks, d, rank, what);
+	items_need_once(&disks->all, d, rank, what);
 	for (char *source = copy; source; source = end) {
 		end = strstr(source, ":/dev/");
 		if (end)
 			*end++ = '\0';
-		need_once(disks, find_node(disks, source), rank, what);
+		items_need_once(&disks->all, find_node(disks, source), rank, what);
 	}
-	disks->scan->no_memory |= asks_source && !copy;
+	disks->all.scan->no_memory |= asks_source && !copy;
 }
 
 /* ---- reasons */
@@ -291,7 +195,7 @@ static void mounted_as(struct disks *disks, enum rank rank)
 		if (!strcmp(m->point, "/") != (rank == RANK_ROOT))
 			continue;
 		say_path(what, "is mounted on", m->point);
-		disks->detail = m->point;
+		disks->all.detail = m->point;
 		need_mount(disks, m, rank, what);
 	}
 }
@@ -309,28 +213,28 @@ static int swapped(struct disks *disks)
 	_free_ char *text = NULL;
 	struct swap_line swap;
 	char *next;
-	int rc = scan_text(disks->scan, "swaps", &text);
+	int rc = scan_text(disks->all.scan, "swaps", &text);
 
 	if (rc)
 		return rc == -ENOENT ? 0 : rc; /* the kernel has no swap */
 	next = text;
-	disks->detail = NULL;
+	disks->all.detail = NULL;
 	while (swap_next(&next, &swap))
-		need_once(disks, find_node(disks, swap.path), RANK_SWAP, "holds swap");
+		items_need_once(&disks->all, find_node(disks, swap.path), RANK_SWAP, "holds swap");
 	return 0;
 }
 
 /* The kernel makes no link from a disk to a loop device on it. */
-static void loops(struct disks *disks, const struct disk *loop)
+static void loops(struct disks *disks, const struct item *loop)
 {
 	char backing[SYSFS_VALUE], what[WHAT_MAX];
 
 	snprintf(what, sizeof(what), "is held by %s", loop->name);
-	disks->detail = loop->name;
+	disks->all.detail = loop->name;
 	if (!strncmp(loop->name, "loop", 4) &&
-	    sysfs_read(disks->scan->s, ROOT_SYS, backing, sizeof(backing),
+	    sysfs_read(disks->all.scan->s, ROOT_SYS, backing, sizeof(backing),
 		       "class/block/%s/loop/backing_file", loop->name) > 0)
-		need(disks, find_node(disks, backing), RANK_HOLDER, what);
+		items_need(&disks->all, find_node(disks, backing), RANK_HOLDER, what);
 }
 
 /* The first by name after `last`, which may be the same buffer; false: there is none. */
@@ -349,34 +253,35 @@ static bool next_holder(DIR *dir, const char *last, char ret[static DISK_NAME])
 }
 
 /* In the order of their names: the first is the one shown, and those forced are the same again. */
-static void holders(struct disks *disks, struct disk *d)
+static void holders(struct disks *disks, struct item *d)
 {
 	_closedir_ DIR *dir =
-		sysfs_dir(disks->scan->s, ROOT_SYS, "class/block/%s/holders", d->name);
+		sysfs_dir(disks->all.scan->s, ROOT_SYS, "class/block/%s/holders", d->name);
 	char name[DISK_NAME] = "", what[WHAT_MAX];
 
-	disks->detail = name;
+	disks->all.detail = name;
 	for (size_t i = 0; dir && i <= CAUSES_MAX && next_holder(dir, name, name); i++) {
 		snprintf(what, sizeof(what), "is held by %s", name);
-		guard_disk(disks, d, RANK_HOLDER, what);
+		items_guard(&disks->all, d, RANK_HOLDER, what);
+		mark_used(disks, d);
 	}
-	disks->detail = NULL;
+	disks->all.detail = NULL;
 }
 
 static int held(struct disks *disks)
 {
-	for (size_t i = 0; i < disks->n; i++)
-		loops(disks, &disks->rows[i]);
-	for (size_t i = 0; i < disks->n; i++)
-		if (disks->rows[i].asked)
-			holders(disks, &disks->rows[i]);
+	for (size_t i = 0; i < disks->all.n; i++)
+		loops(disks, &disks->all.rows[i]);
+	for (size_t i = 0; i < disks->all.n; i++)
+		if (disks->all.rows[i].asked)
+			holders(disks, &disks->all.rows[i]);
 	return 0;
 }
 
 /* The kernel opens a disk exclusively only if neither the disk nor a partition is open so. One try
  * per disk finds ZFS, Ceph, iSCSI targets and mounts in other namespaces. Nothing is opened for
  * writing, else udev would probe it again, and nothing known to be in use is opened at all. */
-static bool is_exclusive(const struct sysfs *s, const struct disk *d)
+static bool is_exclusive(const struct sysfs *s, const struct item *d)
 {
 	char node[DISK_NAME], dev[32];
 	unsigned int major, minor;
@@ -400,13 +305,13 @@ static bool is_exclusive(const struct sysfs *s, const struct disk *d)
 /* Disks without a device right below them, such as floppies and stacked devices, are not opened. */
 static int opened(struct disks *disks)
 {
-	disks->detail = NULL;
-	for (size_t i = 0; i < disks->n; i++) {
-		struct disk *d = &disks->rows[i];
+	disks->all.detail = NULL;
+	for (size_t i = 0; i < disks->all.n; i++) {
+		struct item *d = &disks->all.rows[i];
 
 		if (d->asked && !d->used && !whole_disk(disks, d) &&
-		    is_exclusive(disks->scan->s, d))
-			guard_disk(disks, d, RANK_EXCLUSIVE, "is open exclusively");
+		    is_exclusive(disks->all.scan->s, d))
+			items_guard(&disks->all, d, RANK_EXCLUSIVE, "is open exclusively");
 	}
 	return 0;
 }
@@ -417,17 +322,13 @@ static int (*const steps[])(struct disks *disks) = {
 
 int critical_disks(struct scan *scan)
 {
-	struct disks disks = { .scan = scan };
-	int rc = load_disks(&disks);
+	struct disks disks = { .all = { .scan = scan, .noun = "disk", .below = below_disk } };
+	int rc = items_load(&disks.all, "block");
 
 	/* Most devices have no disk, so mounts do not matter for them. */
-	for (size_t i = 0; i < ARRAY_SIZE(steps) && !rc && (disks.asked || !scan->only); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(steps) && !rc && (disks.all.asked || !scan->only); i++)
 		rc = steps[i](&disks);
-	for (size_t i = 0; i < disks.n; i++) {
-		free(disks.rows[i].name);
-		free(disks.rows[i].path);
-	}
-	free(disks.rows);
+	items_free(&disks.all);
 	free(disks.mounts);
 	free(disks.mount_text);
 	return rc;

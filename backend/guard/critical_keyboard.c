@@ -20,25 +20,6 @@ struct keyboards {
 	size_t n;
 };
 
-/* tty0, tty1; no ttyS0, whose keys come by a wire. */
-static bool is_text_console(const char *name)
-{
-	return !strncmp(name, "tty", 3) && isdigit((unsigned char)name[3]);
-}
-
-static bool has_text_console(struct scan *scan, int *ret_rc)
-{
-	_free_ char *consoles = NULL;
-	char *next, *name = NULL;
-	bool text = false;
-
-	*ret_rc = scan_text(scan, "consoles", &consoles);
-	*ret_rc = *ret_rc == -ENOENT ? 0 : *ret_rc;
-	for (next = consoles; !*ret_rc && !text && console_next(&next, &name);)
-		text = is_text_console(name);
-	return text;
-}
-
 /* Escape, the digits, Q to S: what udev calls a keyboard, and no power button or remote control is.
  * The lowest keys are in the last word. */
 static bool has_keys(const struct sysfs *s, const char *input)
@@ -87,10 +68,9 @@ int critical_keyboards(struct scan *scan)
 	struct keyboards k = { .scan = scan };
 	_closedir_ DIR *dir = NULL;
 	const struct dirent *e;
-	int rc;
 
-	if (!has_text_console(scan, &rc))
-		return rc;
+	if (!scan->text_console)
+		return 0;
 	dir = sysfs_dir(scan->s, ROOT_SYS, "class/input");
 	if (!dir)
 		return errno == ENOENT ? 0 : -errno;

@@ -2,7 +2,6 @@
 #include "pcidevfs/critical.h"
 
 #include <arpa/inet.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,20 +62,10 @@ static void unescape(char *text)
 
 static bool parse_hex(const char *text, uint32_t *ret)
 {
-	uint32_t value = 0;
-	size_t n = 0;
+	size_t n = strspn(text, "0123456789abcdefABCDEF");
 
-	for (; text[n]; n++) {
-		const char *digits = "0123456789abcdef", *at;
-		char c = text[n] >= 'A' && text[n] <= 'F' ? (char)(text[n] + 32) : text[n];
-
-		at = strchr(digits, c);
-		if (!at || n == 8)
-			return false;
-		value = value << 4 | (uint32_t)(at - digits);
-	}
-	*ret = value;
-	return n > 0;
+	*ret = (uint32_t)strtoul(text, NULL, 16);
+	return n && n <= 8 && !text[n];
 }
 
 static bool parse_dev(char *text, unsigned int *ret_major, unsigned int *ret_minor)

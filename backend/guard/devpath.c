@@ -3,40 +3,15 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pcidevfs/key.h"
+#include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
 #define SUBSYSTEM "/nvme-subsystem/"
-
-char *devpath_link(const struct sysfs *s, const char *fmt, ...)
-{
-	char path[PATH_MAX], target[PATH_MAX];
-	const char *start = target;
-	va_list ap;
-	ssize_t n;
-	int len;
-
-	va_start(ap, fmt);
-	len = vsnprintf(path, sizeof(path), fmt, ap);
-	va_end(ap);
-	if (len < 0 || (size_t)len >= sizeof(path)) {
-		errno = ENAMETOOLONG;
-		return NULL;
-	}
-	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
-	if (n < 0)
-		return NULL;
-	target[n] = '\0';
-	while (!strncmp(start, "../", 3))
-		start += 3;
-	return strdup(start);
-}
 
 /* Is the directory named by the first len bytes of path a device of one of our buses? */
 static bool is_device(const struct sysfs *s, const char *path, size_t len, struct key *ret)
@@ -96,13 +71,13 @@ static bool devices_of_controllers(const struct sysfs *s, const char *path, devi
 	len += (int)strcspn(path + len, "/");
 	dir = sysfs_dir(s, ROOT_SYS, "%.*s", len, path);
 	while (dir && (e = readdir(dir))) {
-		_free_ char *controller = NULL;
+		char controller[PATH_MAX];
 
 		if (strncmp(e->d_name, "nvme", 4) ||
 		    e->d_name[4 + strspn(e->d_name + 4, "0123456789")])
 			continue;
-		controller = devpath_link(s, "%.*s/%s", len, path, e->d_name);
-		any |= controller && devices_in(s, controller, found, ctx);
+		any |= !sysfs_target(s, controller, "%.*s/%s", len, path, e->d_name) &&
+		       devices_in(s, controller, found, ctx);
 	}
 	return any;
 }
@@ -135,6 +110,23 @@ bool only_has(const char *only, const struct key *dev)
 	while (!has && only_next(&only, &key))
 		has = key_eq(&key, dev);
 	return has;
+}
+
+int only_functions(const struct sysfs *s, const char *only, device_found *found, void *ctx)
+{
+	_closedir_ DIR *dir = only ? NULL : sysfs_dir(s, ROOT_SYS, PCI_DEVICES);
+	const struct dirent *e;
+	struct key key;
+
+	if (!only && !dir)
+		return -errno;
+	while (only_next(&only, &key))
+		if (key.bus == BUS_PCI)
+			found(ctx, &key);
+	while (dir && (e = readdir(dir)))
+		if (key_make(BUS_PCI, e->d_name, &key))
+			found(ctx, &key);
+	return 0;
 }
 
 struct below {

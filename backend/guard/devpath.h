@@ -9,10 +9,6 @@
 
 struct sysfs;
 
-/* Where a link in sysfs leads, "devices/pci0000:00/..."; the caller frees it. NULL with errno. */
-__attribute__((format(printf, 2, 3))) char *devpath_link(const struct sysfs *s, const char *fmt,
-							 ...);
-
 typedef void device_found(void *ctx, const struct key *dev);
 
 /*
@@ -29,6 +25,8 @@ bool devpath_devices(const struct sysfs *s, const char *path, device_found *foun
  * next one from *only, skips invalid words, and returns false at the end. */
 bool only_next(const char **only, struct key *ret);
 bool only_has(const char *only, const struct key *dev);
+/* Calls found() for each PCI function among them. Returns 0 or -errno. */
+int only_functions(const struct sysfs *s, const char *only, device_found *found, void *ctx);
 /* Does the device at path hang on one of them? */
 bool only_below(const struct sysfs *s, const char *path, const char *only);
 

@@ -21,14 +21,6 @@ static void forget(struct ends *e, size_t i)
 	e->v[i] = e->v[--e->n];
 }
 
-static bool has(const pid_t *pids, size_t n, pid_t pid)
-{
-	for (size_t i = 0; i < n; i++)
-		if (pids[i] == pid)
-			return true;
-	return false;
-}
-
 /* Call it with the lock held. Without room or a descriptor only the slow look finds the end. */
 static void add(struct ends *e, pid_t pid)
 {
@@ -57,7 +49,7 @@ void ends_watch(struct ends *e, const pid_t *pids, size_t n, bool all)
 		return;
 	pthread_mutex_lock(&e->lock);
 	for (size_t i = e->n; i-- && all;)
-		if (!has(pids, n, e->v[i].pid))
+		if (!hold_has_pid(pids, n, e->v[i].pid))
 			forget(e, i);
 	for (size_t i = 0; i < n; i++)
 		add(e, pids[i]);

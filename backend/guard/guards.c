@@ -8,9 +8,9 @@
 #include "backend/internal.h"
 #include "backend/look.h"
 #include "backend/listen.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
 
 /* A VF that waits to become a vGPU has no node that anybody could open (backend/gpu/vgpu.c). */
@@ -204,6 +204,34 @@ void node_used(struct backend *b, const char *node)
 		ask_soon(b, ASK_HOLDERS, n > GROUP_MAX ? NULL : &found[i]->key, 0);
 	model_unlock(b->model);
 }
+
+/* ---- what health says of processes that could not be looked at: how many, and the remedy */
+
+static void tell_why(uint64_t lacks, struct out *o)
+{
+	out_printf(o, " hint=\"the open files of that many processes cannot be seen; ");
+	if (lacks)
+		out_printf(o, "give the daemon %s", confine_name(lacks));
+	else
+		out_printf(o, "the daemon has the capabilities for that, but a process whose user "
+			      "namespace is not below the daemon's (process 1 of a container, for "
+			      "example), or that a security module hides, stays unseen");
+	while (lacks &= lacks - 1)
+		out_printf(o, " and %s", confine_name(lacks));
+	out_printf(o, "\"\n");
+}
+
+void unseen_health(const char *text, uint64_t lacks, struct out *o)
+{
+	char number[11] = "";
+
+	if (sscanf(text, "%10[0-9]", number) < 1 || !strcmp(number, "0"))
+		return;
+	out_printf(o, "holders_unseen=%s", number);
+	tell_why(lacks, o);
+}
+
+/* ---- */
 
 const struct ask_row ask_critical = { "critical", "what the host itself needs",
 				      .deadline_ms = 5000, .follows = true,

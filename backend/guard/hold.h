@@ -26,6 +26,10 @@ struct hold_node {
 	struct key device; /* bus BUS_NONE: looked up, leads to no device */
 	bool vfio;
 	pid_t last; /* for the caller's use */
+	/* BY_INODE: who may open it, for hold_nodes_rights() */
+	uid_t uid;
+	gid_t gid;
+	mode_t mode;
 };
 
 struct hold_nodes {
@@ -107,7 +111,7 @@ bool hold_who(const struct sysfs *s, pid_t pid, struct hold_who *ret);
 /* Could the user open it for reading or writing, by owner, groups and mode? */
 bool hold_could_open(const struct hold_who *who, const struct stat *st);
 
-/* ---- hold_tables.c: which tables were read already */
+/* ---- hold_procs.c: which tables were read already */
 
 /* This thread hung and lost the walk: it must not touch anything any more. */
 #define HOLD_LEFT (-ECANCELED)
@@ -125,9 +129,10 @@ struct hold_tables {
 bool hold_tables_own(const struct sysfs *s);
 /* 1: this thread's table was known. 0: it is known now, or access is denied. -ENOMEM, HOLD_LEFT. */
 int hold_tables_has(struct hold_tables *t, pid_t tid);
+bool hold_has_pid(const pid_t *pids, size_t n, pid_t pid);
 int hold_add_pid(pid_t **pids, size_t *n, size_t *cap, pid_t pid);
 
-/* ---- hold_procs.c: processes, and those of the daemon */
+/* ---- likewise: processes, and those of the daemon */
 
 /* Since Linux 6.2; before that 0. 1: it cannot be told. */
 off_t hold_count_files(const struct sysfs *s, pid_t pid);

@@ -3,6 +3,7 @@
  * or a file of sysfs, else by its device number, whatever the path of its node. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/magic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,24 +94,42 @@ struct node_search {
 	struct hold_nodes *nodes;
 	char path[300]; /* below --dev */
 	bool vfio;
-	void (*found)(void *ctx, const struct node_search *at, const struct key *dev);
-	void *ctx;
 };
 
-static void found_named(void *ctx, const struct key *dev)
+static bool stat_node(const struct hold_nodes *nodes, const char *path, struct stat *ret)
+{
+	return !fstatat(nodes->s->fd[ROOT_DEV], path, ret, AT_SYMLINK_NOFOLLOW) &&
+	       !S_ISDIR(ret->st_mode) && !S_ISLNK(ret->st_mode);
+}
+
+static void add_named(void *ctx, const struct key *dev)
 {
 	const struct node_search *at = ctx;
+	struct stat st;
 
-	at->found(at->ctx, at, dev);
+	if (!stat_node(at->nodes, at->path, &st))
+		return;
+	add(at->nodes, (struct hold_node){ .dev = st.st_dev,
+					   .ino = st.st_ino,
+					   .device = *dev,
+					   .vfio = at->vfio,
+					   .uid = st.st_uid,
+					   .gid = st.st_gid,
+					   .mode = st.st_mode });
+	if ((S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) && st.st_rdev != NULL_NODE)
+		add(at->nodes, (struct hold_node){ .by = S_ISCHR(st.st_mode) ? BY_CHAR : BY_BLOCK,
+						   .dev = st.st_rdev,
+						   .device = *dev,
+						   .vfio = at->vfio });
 }
 
 /* Calls found() for the devices that the target of a link hangs on. */
 static void each_behind(struct hold_nodes *nodes, const char *dir, const char *link,
 			device_found *found, void *ctx)
 {
-	_free_ char *path = devpath_link(nodes->s, "%s/%s", dir, link);
+	char path[PATH_MAX];
 
-	if (path)
+	if (!sysfs_target(nodes->s, path, "%s/%s", dir, link))
 		devpath_devices(nodes->s, path, found, ctx);
 }
 
@@ -149,12 +168,12 @@ static void each_group(struct node_search *at, const char *name)
 	uint64_t number;
 
 	if (!parse_u64(name, INT32_MAX, &number))
-		each_member(at->nodes, name, found_named, at);
+		each_member(at->nodes, name, add_named, at);
 }
 
 static void each_cdev(struct node_search *at, const char *name)
 {
-	each_behind(at->nodes, "class/vfio-dev", name, found_named, at);
+	each_behind(at->nodes, "class/vfio-dev", name, add_named, at);
 }
 
 /* A node that a vendor's driver knows and sysfs does not. */
@@ -165,14 +184,12 @@ static void each_vendor(void *ctx, const char *address, const char *node)
 
 	STR_COPY(at->path, node);
 	if (key_make(BUS_PCI, address, &key))
-		at->found(at->ctx, at, &key);
+		add_named(at, &key);
 }
 
-static int each_named(struct hold_nodes *nodes,
-		      void (*found)(void *ctx, const struct node_search *at, const struct key *dev),
-		      void *ctx)
+static int add_all_named(struct hold_nodes *nodes)
 {
-	struct node_search at = { .nodes = nodes, .vfio = true, .found = found, .ctx = ctx };
+	struct node_search at = { .nodes = nodes, .vfio = true };
 	int rc = 0;
 
 	each_in(&at, "vfio", each_group);
@@ -182,30 +199,6 @@ static int each_named(struct hold_nodes *nodes,
 		if ((*b)->nodes)
 			rc = (*b)->nodes(nodes->s, each_vendor, &at);
 	return rc;
-}
-
-static bool stat_node(const struct hold_nodes *nodes, const char *path, struct stat *ret)
-{
-	return !fstatat(nodes->s->fd[ROOT_DEV], path, ret, AT_SYMLINK_NOFOLLOW) &&
-	       !S_ISDIR(ret->st_mode) && !S_ISLNK(ret->st_mode);
-}
-
-static void add_named(void *ctx, const struct node_search *at, const struct key *dev)
-{
-	struct hold_nodes *nodes = ctx;
-	struct stat st;
-
-	if (!stat_node(nodes, at->path, &st))
-		return;
-	add(nodes, (struct hold_node){ .dev = st.st_dev,
-				       .ino = st.st_ino,
-				       .device = *dev,
-				       .vfio = at->vfio });
-	if ((S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)) && st.st_rdev != NULL_NODE)
-		add(nodes, (struct hold_node){ .by = S_ISCHR(st.st_mode) ? BY_CHAR : BY_BLOCK,
-					       .dev = st.st_rdev,
-					       .device = *dev,
-					       .vfio = at->vfio });
 }
 
 int hold_nodes_open(struct hold_nodes *nodes, const struct sysfs *s, const char *only)
@@ -219,7 +212,7 @@ int hold_nodes_open(struct hold_nodes *nodes, const struct sysfs *s, const char 
 		return -errno;
 	nodes->sysfs_dev = st.st_dev;
 	nodes->real_sysfs = fs.f_type == SYSFS_MAGIC;
-	rc = each_named(nodes, add_named, nodes);
+	rc = add_all_named(nodes);
 	sort(nodes);
 	return rc ? rc : nodes->error;
 }
@@ -248,13 +241,14 @@ static void add_numbered(void *ctx, const struct key *dev)
 static bool devices_of(struct hold_nodes *nodes, bool block, unsigned int maj, unsigned int min,
 		       bool *ret_vfio, device_found *found, void *ctx)
 {
-	_free_ char *path =
-		devpath_link(nodes->s, "dev/%s/%u:%u", block ? "block" : "char", maj, min);
+	char path[PATH_MAX];
 	const char *group;
+	bool there = !sysfs_target(nodes->s, path, "dev/%s/%u:%u", block ? "block" : "char", maj,
+				   min);
 
-	*ret_vfio = path && (!strncmp(path, GROUP_PATH, strlen(GROUP_PATH)) ||
-			     strstr(path, "/vfio-dev/"));
-	if (!path)
+	*ret_vfio = there && (!strncmp(path, GROUP_PATH, strlen(GROUP_PATH)) ||
+			      strstr(path, "/vfio-dev/"));
+	if (!there)
 		return false;
 	if (strncmp(path, GROUP_PATH, strlen(GROUP_PATH)))
 		return devpath_devices(nodes->s, path, found, ctx);
@@ -286,8 +280,9 @@ static struct hold_node *by_number(struct hold_nodes *nodes, enum hold_by by,
 
 /* ---- files of sysfs */
 
-static void add_resources(struct hold_nodes *nodes, const struct key *dev)
+static void add_resources(void *ctx, const struct key *dev)
 {
+	struct hold_nodes *nodes = ctx;
 	char path[128];
 	struct stat st;
 
@@ -304,18 +299,11 @@ static void add_resources(struct hold_nodes *nodes, const struct key *dev)
 
 static void read_resources(struct hold_nodes *nodes)
 {
-	_closedir_ DIR *dir = nodes->only ? NULL : list(nodes, ROOT_SYS, PCI_DEVICES);
-	const char *only = nodes->only;
-	struct dirent *e;
-	struct key key;
+	int rc = only_functions(nodes->s, nodes->only, add_resources, nodes);
 
 	nodes->has_resources = true;
-	while (only_next(&only, &key))
-		if (key.bus == BUS_PCI)
-			add_resources(nodes, &key);
-	while (dir && (e = readdir(dir)))
-		if (key_make(BUS_PCI, e->d_name, &key))
-			add_resources(nodes, &key);
+	if (rc && rc != -ENOENT && rc != -EACCES)
+		nodes->error = rc;
 	sort(nodes);
 }
 
@@ -403,14 +391,6 @@ struct rights {
 	struct stat st;
 };
 
-static void tell_named(void *ctx, const struct node_search *at, const struct key *dev)
-{
-	struct rights *r = ctx;
-
-	if (stat_node(r->nodes, at->path, &r->st))
-		r->found(r->ctx, dev, &r->st);
-}
-
 static void tell_numbered(void *ctx, const struct key *dev)
 {
 	struct rights *r = ctx;
@@ -455,7 +435,15 @@ void hold_nodes_rights(struct hold_nodes *nodes,
 {
 	struct rights r = { .nodes = nodes, .found = found, .ctx = ctx };
 
-	each_named(nodes, tell_named, &r);
+	for (size_t i = 0; i < nodes->n; i++) {
+		const struct hold_node *row = &nodes->rows[i];
+
+		r.st = (struct stat){ .st_uid = row->uid,
+				      .st_gid = row->gid,
+				      .st_mode = row->mode };
+		if (row->by == BY_INODE)
+			found(ctx, &row->device, &r.st);
+	}
 	tell_class(&r, false);
 	tell_class(&r, true);
 }

@@ -25,6 +25,7 @@ struct holders_search {
 	const char *only; /* devices it is about, NULL all: devpath.h */
 	struct hold_nodes nodes;
 	struct hold_found found;
+	size_t direct; /* how many of them were found directly */
 	struct hold_who *who; /* one for each listed unknown process */
 	int error;
 };
@@ -58,8 +59,7 @@ static bool is_in_use(const struct sysfs *s, const struct key *dev)
 	char driver[64];
 	int64_t times;
 
-	return dev->bus == BUS_PCI &&
-	       !sysfs_link(s, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver",
+	return !sysfs_link(s, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver",
 			   dev->name) &&
 	       driver_is_vfio(driver) &&
 	       !sysfs_number(s, ROOT_SYS, 1, INT32_MAX, &times, PCI_DEVICES "/%s/enable",
@@ -75,30 +75,15 @@ static bool is_held(const struct hold_found *found, size_t n, const struct key *
 	return held;
 }
 
-/* n: number of holds that were found directly. */
-static void blame(struct holders_search *search, size_t n, const struct key *dev)
+static void blame(void *ctx, const struct key *dev)
 {
+	struct holders_search *search = ctx;
 	struct hold_found *found = &search->found;
 
-	if (is_held(found, n, dev) || !is_in_use(search->s, dev))
+	if (is_held(found, search->direct, dev) || !is_in_use(search->s, dev))
 		return;
 	for (size_t i = 0; i < found->n_anonymous && !search->error; i++)
 		search->error = hold_add(found, dev, found->anonymous[i], false);
-}
-
-static void blame_anonymous(struct holders_search *search)
-{
-	const char *only = search->only;
-	_closedir_ DIR *dir = only ? NULL : sysfs_dir(search->s, ROOT_SYS, PCI_DEVICES);
-	size_t n = search->found.n;
-	struct dirent *e;
-	struct key key;
-
-	while (only_next(&only, &key))
-		blame(search, n, &key);
-	while (dir && (e = readdir(dir)))
-		if (key_make(BUS_PCI, e->d_name, &key))
-			blame(search, n, &key);
 }
 
 /* ---- processes with unknown descriptors */
@@ -215,8 +200,9 @@ static int look(struct holders_search *search)
 	int rc = hold_nodes_open(&search->nodes, search->s, search->only);
 
 	rc = rc ? rc : hold_walk(search->s, search->asker, &search->nodes, found);
+	search->direct = found->n;
 	if (!rc && found->n_anonymous)
-		blame_anonymous(search);
+		only_functions(search->s, search->only, blame, search);
 	if (!rc && !search->error && found->n_listed)
 		rc = doubt_unknown(search);
 	return rc ? rc : search->error ? search->error : search->nodes.error;

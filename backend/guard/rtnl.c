@@ -9,19 +9,22 @@
 #include <linux/sockios.h>
 #include <sched.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
-#define PATIENCE_MS 2000
 #define HEARD_AT_ONCE 256
-#define DATAGRAM (64 << 10) /* the kernel sends 32 KiB at most */
+/* Of a dump 32 KiB at most. A list of VFs is an attribute, of at most 64 KiB; a link has some 2 KiB
+ * besides. */
+#define DATAGRAM (96 << 10)
 
 static int open_here(void)
 {
@@ -87,8 +90,7 @@ static int open_in(int ns)
 	return steal_fd(&there);
 }
 
-/* Returns the descriptor, or -errno. */
-static int open_of_first(const struct sysfs *s)
+int rtnl_open(const struct sysfs *s)
 {
 	_close_ int ns = -1;
 	struct statfs fs;
@@ -101,16 +103,53 @@ static int open_of_first(const struct sysfs *s)
 	return ns < 0 ? -errno : open_in(ns);
 }
 
-int rtnl_open(struct rtnl *r, const struct sysfs *s)
+int rtnl_open_simulated(const struct sysfs *s)
 {
-	r->fd = open_of_first(s);
-	return r->fd < 0 ? r->fd : 0;
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return -errno;
+	snprintf(un.sun_path, sizeof(un.sun_path), "/proc/self/fd/%d/" RTNL_SIMULATED,
+		 s->fd[ROOT_PROC]);
+	if (connect(fd, (const struct sockaddr *)&un, sizeof(un)))
+		return -errno;
+	return steal_fd(&fd);
 }
 
-void rtnl_close(struct rtnl *r)
+/* One datagram of the kernel. Returns its length, 0 if none came yet, or -errno. */
+static ssize_t receive(int fd, void *buf, size_t size)
 {
-	closep(&r->fd);
-	r->fd = -1;
+	struct sockaddr_nl from = { 0 };
+	socklen_t len = sizeof(from);
+	ssize_t n = recvfrom(fd, buf, size, MSG_TRUNC, (struct sockaddr *)&from, &len);
+
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
+	if (!n) /* the simulation has ended */
+		return -EPIPE;
+	if (n > (ssize_t)size)
+		return -EMSGSIZE;
+	return from.nl_family == AF_NETLINK && from.nl_pid ? 0 : n;
+}
+
+int rtnl_exchange(int fd, const void *ask, size_t size, uint64_t until, rtnl_take *take, void *ctx)
+{
+	_free_ char *buf = malloc(DATAGRAM);
+	int rc = buf ? 0 : -ENOMEM;
+
+	if (!rc && send(fd, ask, size, MSG_NOSIGNAL) < 0)
+		rc = -errno;
+	while (!rc) {
+		ssize_t n = receive(fd, buf, DATAGRAM);
+
+		if (n < 0)
+			return (int)n;
+		rc = n ? take(ctx, buf, (size_t)n) : 0;
+		if (!rc && until && now_ms() >= until)
+			rc = -ETIMEDOUT;
+	}
+	return rc < 0 ? rc : 0;
 }
 
 /* The header behind the common one begins with the family and must have the right length; zeros
@@ -127,9 +166,23 @@ static const struct rtnl_kind {
 	{ RTM_GETADDR, sizeof(struct ifaddrmsg), AF_INET6 },
 }, objects = { RTM_GETNEXTHOP, sizeof(struct nhmsg), AF_UNSPEC };
 
-static int request(const struct rtnl *r, const struct rtnl_kind *kind)
+struct dump {
+	bool apart;
+	rtnl_found found;
+	void *ctx;
+};
+
+static int take_dump(void *ctx, const void *data, size_t size)
 {
-	struct {
+	struct dump *d = ctx;
+
+	return rtnl_parse(data, size, &d->apart, d->found, d->ctx);
+}
+
+/* Changes meanwhile may be missed: each operation asks again first. */
+static int dump(int fd, const struct rtnl_kind *kind, uint64_t until, struct dump *d)
+{
+	const struct {
 		struct nlmsghdr head;
 		struct rtmsg longest;
 	} ask = {
@@ -138,63 +191,24 @@ static int request(const struct rtnl *r, const struct rtnl_kind *kind)
 			  .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP },
 		.longest.rtm_family = kind->family,
 	};
-	const struct sockaddr_nl kernel = { .nl_family = AF_NETLINK };
-	const struct sockaddr *to = (const struct sockaddr *)&kernel;
-	ssize_t n = sendto(r->fd, &ask, ask.head.nlmsg_len, 0, to, sizeof(kernel));
 
-	return n < 0 ? -errno : 0;
+	return rtnl_exchange(fd, &ask, ask.head.nlmsg_len, until, take_dump, d);
 }
 
-/* Receives one datagram of the kernel into buf. Returns its length, 0 if none came yet, or
- * -errno. */
-static ssize_t receive(const struct rtnl *r, char *buf)
+int rtnl_uses(int fd, rtnl_found found, void *ctx)
 {
-	struct sockaddr_nl from = { 0 };
-	socklen_t len = sizeof(from);
-	ssize_t n = recvfrom(r->fd, buf, DATAGRAM, MSG_TRUNC, (struct sockaddr *)&from, &len);
-
-	if (n < 0)
-		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
-	if (n > DATAGRAM)
-		return -EMSGSIZE;
-	return from.nl_pid ? 0 : n;
-}
-
-/* Changes meanwhile may be missed: each operation asks again first. */
-static int dump(const struct rtnl *r, const struct rtnl_kind *kind, char *buf, uint64_t until,
-		bool *ret_apart, rtnl_found found, void *ctx)
-{
-	int rc = request(r, kind);
-
-	while (!rc) {
-		ssize_t n = receive(r, buf);
-
-		if (n < 0)
-			return (int)n;
-		rc = n ? rtnl_parse(buf, (size_t)n, ret_apart, found, ctx) : 0;
-		if (!rc && now_ms() >= until)
-			rc = -ETIMEDOUT;
-	}
-	return rc < 0 ? rc : 0;
-}
-
-int rtnl_uses(struct rtnl *r, rtnl_found found, void *ctx)
-{
-	_free_ char *buf = malloc(DATAGRAM);
-	uint64_t until = now_ms() + PATIENCE_MS;
-	bool apart = false;
-	int rc = buf ? 0 : -ENOMEM;
+	struct dump d = { .found = found, .ctx = ctx };
+	uint64_t until = now_ms() + RTNL_MS;
+	int rc = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(uses) && !rc; i++)
-		rc = dump(r, &uses[i], buf, until, &apart, found, ctx);
-	if (!rc && apart)
-		rc = dump(r, &objects, buf, until, &apart, found, ctx);
-	return rc;
+		rc = dump(fd, &uses[i], until, &d);
+	return !rc && d.apart ? dump(fd, &objects, until, &d) : rc;
 }
 
 int rtnl_listen(const struct sysfs *s)
 {
-	_close_ int fd = open_of_first(s);
+	_close_ int fd = rtnl_open(s);
 	int rc = fd < 0 ? fd : join(fd);
 
 	/* It tells of its VFs to whoever asks for nothing. */
@@ -231,11 +245,11 @@ int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx)
 	return 0;
 }
 
-int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ])
+int rtnl_name(int fd, int index, char ret[static IFNAMSIZ])
 {
 	struct ifreq ask = { .ifr_ifindex = index };
 
-	if (ioctl(r->fd, SIOCGIFNAME, &ask))
+	if (ioctl(fd, SIOCGIFNAME, &ask))
 		return -errno;
 	return str_copy(ret, IFNAMSIZ, ask.ifr_name) ? 0 : -EPROTO;
 }

@@ -37,17 +37,17 @@ int rtnl_parse(const void *data, size_t size, bool *ret_apart, rtnl_found found,
  * not news: its uevent tells of it. */
 bool rtnl_is_news(const void *data, size_t size, char ret[static KEY_NAME]);
 
-/* The network namespace of the first process, whose files critical.h reads. */
-struct rtnl {
-	int fd;
-};
-
-/* Returns 0, or -errno: the caller must then use the files. -ENOTTY: proc is not the kernel's own,
- * so the kernel's network is not the one to ask about. */
-int rtnl_open(struct rtnl *r, const struct sysfs *s);
-void rtnl_close(struct rtnl *r);
-/* Calls found() for all, possibly more than once. Waits for the kernel, 2 s at most: -ETIMEDOUT. */
-int rtnl_uses(struct rtnl *r, rtnl_found found, void *ctx);
+/* Returns a socket in the network namespace of the first process, whose files critical.h reads; or
+ * -errno: the caller must then use the files. -ENOTTY: proc is not the kernel's own, so the kernel's
+ * network is not the one to ask about. */
+int rtnl_open(const struct sysfs *s);
+#define RTNL_MS 2000
+/* Sends a request, and gives take() what comes until it returns 1, or -errno. until: now_ms(), behind
+ * which it is -ETIMEDOUT; 0: no limit. */
+typedef int rtnl_take(void *ctx, const void *data, size_t size);
+int rtnl_exchange(int fd, const void *ask, size_t size, uint64_t until, rtnl_take *take, void *ctx);
+/* Calls found() for all, possibly more than once. -ETIMEDOUT after RTNL_MS. */
+int rtnl_uses(int fd, rtnl_found found, void *ctx);
 /* Returns a descriptor that is readable when something changes there, or -errno as rtnl_open(). */
 int rtnl_listen(const struct sysfs *s);
 /* Reads what has come, or much of it, and calls news() for each change, with its function or "";
@@ -72,7 +72,7 @@ int rtnl_open_simulated(const struct sysfs *s);
 /* A socket for the two calls below, in the network namespace of the first process; to a simulated
  * kernel if proc is its. Returns the descriptor or -errno. */
 int rtnl_open_vfs(const struct sysfs *s);
-/* Asks for the VFs of an interface. Returns 0 or -errno; -ETIMEDOUT after 2 s. */
+/* Asks for the VFs of an interface. Returns 0 or -errno; -ETIMEDOUT after RTNL_MS. */
 int rtnl_vfs(int fd, int index, rtnl_vf_found found, void *ctx);
 /* Sets settings of a VF, as in vfconf.h, by one request. A mac of "none" is all zeros; others that
  * are "none" are left alone. Blocks until the kernel has answered. Returns 0 or -errno; said: its
@@ -80,6 +80,6 @@ int rtnl_vfs(int fd, int index, rtnl_vf_found found, void *ctx);
 int rtnl_set_vf(int fd, int index, unsigned int vf, const char *conf, char *said, size_t size);
 
 /* Returns 0 or -errno; -ENODEV if the interface is gone. */
-int rtnl_name(struct rtnl *r, int index, char ret[static IFNAMSIZ]);
+int rtnl_name(int fd, int index, char ret[static IFNAMSIZ]);
 
 #endif

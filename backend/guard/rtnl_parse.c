@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "pcidevfs/critical.h"
-#include "pcidevfs/pci.h"
+#include "pcidevfs/vfconf.h"
 #include "pcidevfs/util.h"
 
 /* The rest of a byte string, at any alignment. */
@@ -58,6 +58,30 @@ static bool attr_next(struct bytes *b, unsigned int *ret_type, struct bytes *ret
 		return false;
 	*ret_type = attr.rta_type & NLA_TYPE_MASK;
 	return true;
+}
+
+/* The attribute of this type, if it is there and of that size at least. */
+static void attr_take(struct bytes b, unsigned int type, void *ret, size_t size)
+{
+	struct bytes value;
+	unsigned int is;
+
+	while (attr_next(&b, &is, &value))
+		if (is == type)
+			take(&value, ret, size);
+}
+
+/* Returns 1; 0 if there is no further message, or -EPROTO. */
+static int message_next(struct bytes *b, struct nlmsghdr *ret_head, struct bytes *ret)
+{
+	struct bytes peek = *b;
+
+	if (!b->n)
+		return 0;
+	return take(&peek, ret_head, sizeof(*ret_head)) &&
+			       cut(b, sizeof(*ret_head), ret_head->nlmsg_len, ret)
+		       ? 1
+		       : -EPROTO;
 }
 
 static void take_text(struct bytes value, char *ret, size_t size)
@@ -133,15 +157,12 @@ static void parse_route(const struct parse *p, struct bytes b)
 static void parse_address(const struct parse *p, struct bytes b)
 {
 	struct ifaddrmsg head;
-	struct bytes value;
-	unsigned int type;
 	uint32_t v4 = 0;
 
 	if (!take(&b, &head, sizeof(head)) || head.ifa_scope != RT_SCOPE_UNIVERSE)
 		return;
-	while (head.ifa_family == AF_INET && attr_next(&b, &type, &value))
-		if (type == IFA_LOCAL)
-			take(&value, &v4, sizeof(v4));
+	if (head.ifa_family == AF_INET)
+		attr_take(b, IFA_LOCAL, &v4, sizeof(v4));
 	tell(p, head.ifa_index, false,
 	     head.ifa_family == AF_INET6 ||
 		     (head.ifa_family == AF_INET && address_is_global(ntohl(v4))));
@@ -150,15 +171,11 @@ static void parse_address(const struct parse *p, struct bytes b)
 static void parse_object(const struct parse *p, struct bytes b)
 {
 	struct nhmsg head;
-	struct bytes value;
-	unsigned int type;
 	uint32_t index = 0;
 
 	if (!take(&b, &head, sizeof(head)))
 		return;
-	while (attr_next(&b, &type, &value))
-		if (type == NHA_OIF)
-			take(&value, &index, sizeof(index));
+	attr_take(b, NHA_OIF, &index, sizeof(index));
 	tell(p, index, true, false);
 }
 
@@ -183,20 +200,18 @@ static int result_of(struct bytes b)
 int rtnl_parse(const void *data, size_t size, bool *ret_apart, rtnl_found found, void *ctx)
 {
 	const struct parse p = { ret_apart, found, ctx };
-	struct bytes b = { data, size }, peek = b, inside;
+	struct bytes b = { data, size }, inside;
 	struct nlmsghdr head;
+	int rc;
 
-	while (take(&peek, &head, sizeof(head))) {
-		if (!cut(&b, sizeof(head), head.nlmsg_len, &inside))
-			return -EPROTO;
+	while ((rc = message_next(&b, &head, &inside)) > 0) {
 		if (head.nlmsg_type == NLMSG_DONE || head.nlmsg_type == NLMSG_ERROR)
 			return result_of(inside) ?: 1;
 		for (size_t i = 0; i < ARRAY_SIZE(messages); i++)
 			if (head.nlmsg_type == messages[i].type)
 				messages[i].parse(&p, inside);
-		peek = b;
 	}
-	return b.n ? -EPROTO : 0;
+	return rc;
 }
 
 /* ---- settings of VFs */
@@ -254,28 +269,16 @@ static void flag_of(struct bytes b, enum vfconf which, struct vf *ret)
 
 static void read_vf(struct bytes b, struct vf *ret)
 {
-	struct bytes value, mac = { 0 }, vlan = { 0 }, trust = { 0 }, spoofchk = { 0 };
+	struct bytes value, of[IFLA_VF_MAX + 1] = { { 0 } };
 	unsigned int type;
 
 	while (attr_next(&b, &type, &value))
-		switch (type) {
-		case IFLA_VF_MAC:
-			mac = value;
-			break;
-		case IFLA_VF_VLAN:
-			vlan = value;
-			break;
-		case IFLA_VF_TRUST:
-			trust = value;
-			break;
-		case IFLA_VF_SPOOFCHK:
-			spoofchk = value;
-			break;
-		}
-	mac_of(mac, ret);
-	vlan_of(vlan, ret);
-	flag_of(trust, VFCONF_TRUST, ret);
-	flag_of(spoofchk, VFCONF_SPOOFCHK, ret);
+		if (type < ARRAY_SIZE(of))
+			of[type] = value;
+	mac_of(of[IFLA_VF_MAC], ret);
+	vlan_of(of[IFLA_VF_VLAN], ret);
+	flag_of(of[IFLA_VF_TRUST], VFCONF_TRUST, ret);
+	flag_of(of[IFLA_VF_SPOOFCHK], VFCONF_SPOOFCHK, ret);
 }
 
 static void read_vfs(struct bytes list, rtnl_vf_found found, void *ctx)
@@ -325,12 +328,11 @@ static void read_said(struct bytes b, bool capped, char *ret, size_t size)
 
 int rtnl_parse_answer(const void *data, size_t size, uint32_t seq, struct rtnl_answer *ret)
 {
-	struct bytes b = { data, size }, peek = b, inside;
+	struct bytes b = { data, size }, inside;
 	struct nlmsghdr head;
+	int rc;
 
-	for (; take(&peek, &head, sizeof(head)); peek = b) {
-		if (!cut(&b, sizeof(head), head.nlmsg_len, &inside))
-			return -EPROTO;
+	while ((rc = message_next(&b, &head, &inside)) > 0) {
 		if (head.nlmsg_seq != seq)
 			continue;
 		if (head.nlmsg_type == RTM_NEWLINK && ret->found)
@@ -341,7 +343,7 @@ int rtnl_parse_answer(const void *data, size_t size, uint32_t seq, struct rtnl_a
 		if (head.nlmsg_type == NLMSG_ERROR || head.nlmsg_type == RTM_NEWLINK)
 			return (head.nlmsg_type == NLMSG_ERROR ? result_of(inside) : 0) ?: 1;
 	}
-	return b.n ? -EPROTO : 0;
+	return rc;
 }
 
 /* ---- unsolicited */
@@ -404,23 +406,22 @@ static const struct {
 
 bool rtnl_is_news(const void *data, size_t size, char ret[static KEY_NAME])
 {
-	struct bytes b = { data, size }, peek = b, inside;
+	struct bytes b = { data, size }, inside;
 	struct nlmsghdr head;
 	size_t n = 0;
+	int rc = 0;
 
 	ret[0] = '\0';
-	for (; take(&peek, &head, sizeof(head)); peek = b) {
+	while (n < 2 && (rc = message_next(&b, &head, &inside)) > 0) {
 		struct news news = { 0 };
-		bool whole = cut(&b, sizeof(head), head.nlmsg_len, &inside);
 
-		for (size_t i = 0; i < ARRAY_SIZE(unasked) && whole; i++)
+		for (size_t i = 0; i < ARRAY_SIZE(unasked); i++)
 			if (head.nlmsg_type == unasked[i].type)
 				unasked[i].look(inside, &news);
-		if (!news.is && whole)
-			continue;
-		str_copy(ret, KEY_NAME, n++ ? "" : news.function);
-		if (!whole || n > 1)
-			return true;
+		if (news.is)
+			str_copy(ret, KEY_NAME, n++ ? "" : news.function);
 	}
-	return n || b.n;
+	if (rc < 0)
+		ret[0] = '\0';
+	return n || rc;
 }

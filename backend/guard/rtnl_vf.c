@@ -6,48 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
-#include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "pcidevfs/vfconf.h"
 #include "rtnl.h"
 
-#define PATIENCE_MS 2000
-/* A list of VFs is an attribute, of at most 64 KiB; a link has some 2 KiB besides. */
-#define ANSWER_SIZE (96 << 10)
 #define REQUEST_SIZE 256
-
-int rtnl_open_simulated(const struct sysfs *s)
-{
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
-
-	if (fd < 0)
-		return -errno;
-	snprintf(un.sun_path, sizeof(un.sun_path), "/proc/self/fd/%d/" RTNL_SIMULATED,
-		 s->fd[ROOT_PROC]);
-	if (connect(fd, (const struct sockaddr *)&un, sizeof(un)))
-		return -errno;
-	return steal_fd(&fd);
-}
 
 int rtnl_open_vfs(const struct sysfs *s)
 {
 	const struct timeval patience = { .tv_usec = 200000 };
-	struct rtnl r;
-	int on = 1, rc = rtnl_open(&r, s);
+	int on = 1, fd = rtnl_open(s);
 
-	if (rc == -ENOTTY)
-		r.fd = rtnl_open_simulated(s);
-	if (r.fd < 0)
-		return r.fd;
+	if (fd == -ENOTTY)
+		fd = rtnl_open_simulated(s);
+	if (fd < 0)
+		return fd;
 	/* Of the refused request only the head is repeated, and the driver's sentence is told. */
-	setsockopt(r.fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
-	setsockopt(r.fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
-	setsockopt(r.fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
-	return r.fd;
+	setsockopt(fd, SOL_NETLINK, NETLINK_CAP_ACK, &on, sizeof(on));
+	setsockopt(fd, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on));
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	return fd;
 }
 
 struct message {
@@ -81,11 +60,6 @@ static size_t put_attr(struct message *m, unsigned int type, const void *data, s
 	return at;
 }
 
-static size_t nest(struct message *m, unsigned int type)
-{
-	return put_attr(m, type | NLA_F_NESTED, NULL, 0);
-}
-
 static void nest_end(struct message *m, size_t at)
 {
 	struct rtattr *attr = (struct rtattr *)(m->bytes + at);
@@ -105,41 +79,24 @@ static void begin(struct message *m, uint16_t type, uint16_t flags, int index)
 	put(m, &link, sizeof(link));
 }
 
-/* One datagram of the kernel. Returns its length, 0 if none came yet, or -errno. */
-static ssize_t receive(int fd, void *buf, size_t size)
-{
-	struct sockaddr_nl from = { 0 };
-	socklen_t len = sizeof(from);
-	ssize_t n = recvfrom(fd, buf, size, MSG_TRUNC, (struct sockaddr *)&from, &len);
+struct asked {
+	uint32_t seq;
+	struct rtnl_answer *answer;
+};
 
-	if (n < 0)
-		return errno == EINTR || errno == EAGAIN ? 0 : -errno;
-	if (!n) /* the simulation has ended */
-		return -EPIPE;
-	if (n > (ssize_t)size)
-		return -EMSGSIZE;
-	return from.nl_family == AF_NETLINK && from.nl_pid ? 0 : n;
+/* Answers to a former request, which was not waited for, are passed over. */
+static int take_answer(void *ctx, const void *data, size_t size)
+{
+	const struct asked *a = ctx;
+
+	return rtnl_parse_answer(data, size, a->seq, a->answer);
 }
 
-/* Answers to a former request, which was not waited for, are passed over. until 0: no limit. */
 static int exchange(int fd, struct message *m, uint64_t until, struct rtnl_answer *ret)
 {
-	_free_ char *buf = malloc(ANSWER_SIZE);
-	uint32_t seq = head_of(m)->nlmsg_seq;
-	int rc = buf ? 0 : -ENOMEM;
+	struct asked asked = { head_of(m)->nlmsg_seq, ret };
 
-	if (!rc && send(fd, m->bytes, m->n, MSG_NOSIGNAL) < 0)
-		rc = -errno;
-	while (!rc) {
-		ssize_t n = receive(fd, buf, ANSWER_SIZE);
-
-		if (n < 0)
-			return (int)n;
-		rc = n ? rtnl_parse_answer(buf, (size_t)n, seq, ret) : 0;
-		if (!rc && until && now_ms() >= until)
-			rc = -ETIMEDOUT;
-	}
-	return rc < 0 ? rc : 0;
+	return rtnl_exchange(fd, m->bytes, m->n, until, take_answer, &asked);
 }
 
 int rtnl_vfs(int fd, int index, rtnl_vf_found found, void *ctx)
@@ -150,7 +107,7 @@ int rtnl_vfs(int fd, int index, rtnl_vf_found found, void *ctx)
 
 	begin(&m, RTM_GETLINK, 0, index);
 	put_attr(&m, IFLA_EXT_MASK, &mask, sizeof(mask));
-	return exchange(fd, &m, now_ms() + PATIENCE_MS, &answer);
+	return exchange(fd, &m, now_ms() + RTNL_MS, &answer);
 }
 
 static int put_setting(struct message *m, unsigned int vf, enum vfconf which, const char *value)
@@ -191,8 +148,8 @@ int rtnl_set_vf(int fd, int index, unsigned int vf, const char *conf, char *said
 	int rc = 0;
 
 	begin(&m, RTM_SETLINK, NLM_F_ACK, index);
-	list = nest(&m, IFLA_VFINFO_LIST);
-	info = nest(&m, IFLA_VF_INFO);
+	list = put_attr(&m, IFLA_VFINFO_LIST | NLA_F_NESTED, NULL, 0);
+	info = put_attr(&m, IFLA_VF_INFO | NLA_F_NESTED, NULL, 0);
 	for (enum vfconf which = 0; which < VFCONF_COUNT && !rc; which++) {
 		char value[VFCONF_VALUE];
 

@@ -167,19 +167,6 @@ int vfconf_scan(const struct sysfs *s, int fd, const char *only, struct out *ret
 
 /* ---- setting */
 
-struct vf_asked {
-	const char *vf;
-	int index;
-};
-
-static void find_index(void *ctx, int index, const struct key *vf)
-{
-	struct vf_asked *asked = ctx;
-
-	if (!strcmp(vf->name, asked->vf))
-		asked->index = index;
-}
-
 static int refuse_pf(const struct sysfs *s, const struct key *pf, bool named, struct err *err)
 {
 	char driver[DRIVER_NAME];
@@ -219,22 +206,22 @@ static int explain(const char *vf, const char *conf, const struct key *pf, int r
 /* As for reading, the interface that knows of VFs is the PF's own. */
 static int set(const struct sysfs *s, int fd, const char *vf, const char *conf, struct err *err)
 {
-	struct vf_asked asked = { vf, -1 };
 	char said[96] = "";
 	struct pf_nics nics;
 	struct key pf;
-	int rc = -EOPNOTSUPP;
+	int rc = -EOPNOTSUPP, index;
 
 	if (fd < 0)
 		return fail(err, -fd, "rtnetlink of process 1 cannot be reached: %s",
 			    strerror(-fd));
-	if (!find_pf(s, vf, &pf) || pci_vfs(s, &pf, find_index, &asked) || asked.index < 0)
+	index = find_pf(s, vf, &pf) ? pci_vf_index(s, &pf, vf) : -ENODEV;
+	if (index < 0)
 		return fail(err, ENODEV, "%s is gone", vf);
 	find_nics(s, &pf, &nics);
 	if (!nics.n)
 		return refuse_pf(s, &pf, nics.named, err);
 	for (size_t i = 0; i < nics.n && (rc == -EOPNOTSUPP || rc == -ENODEV); i++)
-		rc = rtnl_set_vf(fd, nics.v[i], (unsigned int)asked.index, conf, said,
+		rc = rtnl_set_vf(fd, nics.v[i], (unsigned int)index, conf, said,
 				 sizeof(said));
 	return rc ? explain(vf, conf, &pf, rc, said, err) : 0;
 }

@@ -14,19 +14,6 @@
 #include "pcidevfs/util.h"
 #include "serials.h"
 
-struct vf_search {
-	const struct key *vf;
-	int index;
-};
-
-static void find_index(void *ctx, int index, const struct key *vf)
-{
-	struct vf_search *s = ctx;
-
-	if (key_eq(vf, s->vf))
-		s->index = index;
-}
-
 static int look(const struct sysfs *s, const char *name, struct device *ret)
 {
 	char serial[TELL_MAX] = "";
@@ -47,7 +34,6 @@ static int find_claim(const struct sysfs *s, const char *state_dir, const char *
 		      struct device *dev, char ret_with[static DRIVER_NAME], struct err *err)
 {
 	struct device pf;
-	struct vf_search search = { &dev->key, -1 };
 	int rc = look(s, address, dev);
 
 	if (rc)
@@ -57,10 +43,10 @@ static int find_claim(const struct sysfs *s, const char *state_dir, const char *
 	if (!device_is_vf(dev))
 		return intents_early(state_dir, dev, NULL, ret_with, err);
 	rc = look(s, dev->facts.parent.name, &pf);
-	rc = rc ? rc : pci_vfs(s, &pf.key, find_index, &search);
-	if (rc || search.index < 0)
+	rc = rc ? rc : pci_vf_index(s, &pf.key, dev->key.name);
+	if (rc < 0)
 		return fail(err, ENODEV, "%s: its physfn is not there", address);
-	dev->facts.index = search.index;
+	dev->facts.index = rc;
 	return intents_early(state_dir, dev, &pf, ret_with, err);
 }
 

@@ -22,7 +22,6 @@
 #include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
 #include "reserved.h"
-#include "host_serial.h"
 #include "variant.h"
 
 /* An index above 16 bits is invalid: SR-IOV counts VFs in 16 bits. */
@@ -47,8 +46,7 @@ struct pci_look {
 	int rc; /* a failure of our own, for example no descriptor: the facts are incomplete */
 };
 
-/* Makes the text fit for a sentence. */
-static void quote(char *text)
+void pci_quote(char *text)
 {
 	for (; *text; text++)
 		if (*text < ' ' || *text > '~' || *text == '"')
@@ -62,7 +60,7 @@ static void note_garbled(struct pci_look *l, const char *name, const char *verb,
 
 	if (l->f->garbled[0])
 		return;
-	quote(held);
+	pci_quote(held);
 	snprintf(l->f->garbled, sizeof(l->f->garbled), "%s %s \"%.*s\"%s", name, verb, most, held,
 		 strlen(held) > (size_t)most ? " ..." : "");
 }
@@ -314,14 +312,12 @@ static void read_entry(struct pci_look *l, const char *name)
 /* A VF gets the path of its PF, which does not move. -ENOENT: it is gone. */
 static int read_path(const struct sysfs *s, const struct key *dev, struct facts *f)
 {
-	char path[KEY_NAME + sizeof(PCI_DEVICES) + 1], target[1024];
-	ssize_t n;
+	char target[PATH_MAX];
+	int rc = sysfs_target(s, target, PCI_DEVICES "/%s",
+			      f->parent.bus ? f->parent.name : dev->name);
 
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s", f->parent.bus ? f->parent.name : dev->name);
-	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
-	if (n < 0)
-		return -errno;
-	target[n] = '\0';
+	if (rc)
+		return rc;
 	pci_path(target, f->path, sizeof(f->path));
 	pci_behind(target, &f->behind);
 	return 0;
@@ -443,6 +439,27 @@ int pci_vfs(const struct sysfs *s, const struct key *pf,
 			found(ctx, index, &vf);
 	}
 	return 0;
+}
+
+struct vf_search {
+	const char *vf;
+	int index;
+};
+
+static void find_index(void *ctx, int index, const struct key *vf)
+{
+	struct vf_search *search = ctx;
+
+	if (!strcmp(vf->name, search->vf))
+		search->index = index;
+}
+
+int pci_vf_index(const struct sysfs *s, const struct key *pf, const char *vf)
+{
+	struct vf_search search = { vf, -ENODEV };
+
+	pci_vfs(s, pf, find_index, &search);
+	return search.index;
 }
 
 static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,

@@ -50,17 +50,13 @@ int reserved_tell(const struct sysfs *s, const struct key *dev, bool waking,
 {
 	_free_ char *text = malloc(SYSFS_PAGE);
 	bool some = false;
-	char group[32];
 	int rc;
 
 	(void)waking;
 	if (!text)
 		return -ENOMEM;
-	rc = sysfs_link(s, ROOT_SYS, group, sizeof(group), PCI_DEVICES "/%s/iommu_group",
-			dev->name);
-	rc = rc ? rc
-		: sysfs_read(s, ROOT_SYS, text, SYSFS_PAGE,
-			     "kernel/iommu_groups/%s/reserved_regions", group);
+	rc = sysfs_read(s, ROOT_SYS, text, SYSFS_PAGE,
+			PCI_DEVICES "/%s/iommu_group/reserved_regions", dev->name);
 	rc = rc < 0 ? rc : reserved_parse(text, &some);
 	if (rc == -EINVAL)
 		rc = RESERVED_ODD;

@@ -16,12 +16,16 @@ struct sysfs;
 struct vgpu_types;
 
 #define PCI_DEVICES "bus/pci/devices"
+#define PCI_PROBE "bus/pci/drivers_probe" /* an address: the kernel chooses a driver */
 
 /* By class and driver. */
 enum use pci_use(const struct facts *f);
 /* The nodes of a function on a vfio driver. group: -1 if its node does not exist; cdev: "vfio0", ""
  * if none; iommufd: /dev/iommu exists. */
 void pci_nodes(int32_t group, const char *cdev, bool iommufd, char ret[static NODES_TEXT]);
+
+/* Makes a text fit for a sentence. */
+void pci_quote(char *text);
 
 /* Fills struct facts except index (-1; it needs the PF, see pci_vfs), serial, facts about vfio
  * drivers, critical and holders (""). Absent or garbled values read as if the kernel had none, but
@@ -39,12 +43,20 @@ void pci_path(const char *target, char *ret, size_t size);
 /* The function below which its domain is ("…/0000:00:0e.0/pci10000:e0/…"); BUS_NONE: none. Pure. */
 void pci_behind(const char *target, struct key *ret);
 
+/* at: with a sysfs root at the function's directory. Leave ret as it is if there is none. */
+void host_serial_nvme(const struct sysfs *at, char ret[static HOST_SERIAL]);
+/* The permanent address: others are set by programs. */
+void host_serial_net(const struct sysfs *at, char ret[static HOST_SERIAL]);
+
 /* Is this interface of the function there, and set down? Takes no lock. */
 bool pci_is_down(const struct sysfs *s, const struct key *dev, const char *netdev);
 
 /* Calls found() for each virtfn<index> link of the PF, in no order. Returns 0 or -ENODEV. */
 int pci_vfs(const struct sysfs *s, const struct key *pf,
 	    void (*found)(void *ctx, int index, const struct key *vf), void *ctx);
+
+/* The index of this VF of the PF, or -ENODEV. */
+int pci_vf_index(const struct sysfs *s, const struct key *pf, const char *vf);
 
 /* backend_early() for a PCI function. */
 int pci_early(const struct roots *roots, const char *state_dir, const char *address,

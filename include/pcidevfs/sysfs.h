@@ -45,6 +45,10 @@ __attribute__((format(printf, 6, 7))) int sysfs_number(const struct sysfs *s, en
  * link. */
 __attribute__((format(printf, 5, 6))) int sysfs_link(const struct sysfs *s, enum root root,
 						     char *buf, size_t size, const char *fmt, ...);
+/* The whole target, below the sysfs root, of less than PATH_MAX bytes. Returns 0 or -errno; -EINVAL:
+ * it is no link. */
+__attribute__((format(printf, 3, 4))) int sysfs_target(const struct sysfs *s, char *ret,
+						       const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) bool sysfs_exists(const struct sysfs *s, enum root root,
 							const char *fmt, ...);
 /* Of the directory that a link of the bus leads to; 0: it is not there. */
