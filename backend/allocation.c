@@ -67,16 +67,12 @@ static int touch(struct model *m, const struct device *dev, const struct request
 	return rc;
 }
 
-static int allocation_expand(struct model *m, const struct request *request, struct plan *plan,
-			     struct err *err)
+static int allocation_expand(struct model *m, const struct device *dev,
+			     const struct request *request, struct plan *plan, struct err *err)
 {
-	const struct device *dev = model_find(m, &request->dev);
-	const struct claim_ops *way = dev ? claim_way(claim_ways, dev) : NULL;
-	int rc;
+	const struct claim_ops *way = claim_way(claim_ways, dev);
+	int rc = request->value[0] ? refuse_allocation(dev, request->value, err) : 0;
 
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	rc = request->value[0] ? refuse_allocation(dev, request->value, err) : 0;
 	rc = rc ? rc : touch(m, dev, request, plan, err);
 	return rc || !way || !way->allocate ? rc : way->allocate(dev, request, plan, err);
 }
@@ -109,12 +105,9 @@ static void note_name(struct device *dev, const char *value)
 		device_resource(dev, dev->intent.given_as);
 }
 
-static int allocation_settle(struct model *m, const struct request *request, struct err *err)
+static int allocation_settle(struct model *m, struct device *dev, const struct request *request,
+			     struct err *err)
 {
-	struct device *dev = model_edit(m, &request->dev, false);
-
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	note_name(dev, request->value);
 	if (dev->intent.allocated[0] && !request->value[0])
 		dev->let_go = now_us();

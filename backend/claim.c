@@ -9,39 +9,56 @@
 #include "internal.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
+#include "pcidevfs/util.h"
 
 /* Special ways come before those that take all other devices of a bus. */
-const struct claim_ops *const claim_ways[] = { &vgpu_claim, &mdev_claim, &usb_claim, &vfio_claim, NULL };
+const struct claim_ops *const claim_ways[] = { &vgpu_claim, &usb_claim, &vfio_claim, NULL };
+
+static bool serves(const struct claim_ops *way, enum bus bus)
+{
+	return !way->bus || way->bus == bus;
+}
 
 const struct claim_ops *claim_way(const struct claim_ops *const *ways, const struct device *dev)
 {
-	while (*ways && ((*ways)->bus != dev->key.bus || !(*ways)->fits(dev)))
+	while (*ways && !(serves(*ways, dev->key.bus) && (*ways)->fits(dev)))
 		ways++;
 	return *ways;
 }
 
-static int way_of(struct model *m, const struct key *key, const struct claim_ops *const *ways,
-		  const struct claim_ops **ret, struct err *err)
+void claim_note(struct device *edit, const char *who)
 {
-	const struct device *dev = model_find(m, key);
-
-	*ret = dev ? claim_way(ways, dev) : NULL;
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", key->name);
-	return *ret ? 0
-		    : fail(err, EOPNOTSUPP, "%s is a %s, and pcidevfs cannot claim that",
-			   key->name, kind_name(dev->kind));
+	edit->intended[0] = '\0';
+	if (!who[0]) {
+		intent_end_claim(&edit->intent);
+		return;
+	}
+	STR_COPY(edit->intent.claim, who);
+	edit->intent.vfs_wanted = false; /* they are gone */
+	edit->intent.num_vfs = 0;
+	if (!edit->intent.pinned[0])
+		STR_COPY(edit->intent.pinned, edit->names.resource);
 }
 
-static int claim_expand(struct model *m, const struct request *request, struct plan *plan,
-			struct err *err)
+static int way_of(const struct device *dev, const struct claim_ops *const *ways,
+		  const struct claim_ops **ret, struct err *err)
+{
+	*ret = claim_way(ways, dev);
+	return *ret ? 0
+		    : fail(err, EOPNOTSUPP, "%s is a %s, and pcidevfs cannot claim that",
+			   dev->key.name, kind_name(dev->kind));
+}
+
+static int claim_expand(struct model *m, const struct device *dev, const struct request *request,
+			struct plan *plan, struct err *err)
 {
 	const struct claim_ops *way;
-	int rc = way_of(m, &request->dev, claim_ways, &way, err);
+	int rc = way_of(dev, claim_ways, &way, err);
 
-	return rc ? rc : way->expand(m, request, plan, err);
+	return rc ? rc : way->expand(m, dev, request, plan, err);
 }
 
 static int claim_predict(struct model *m, const struct request *request, struct plan *plan,
@@ -53,26 +70,28 @@ static int claim_predict(struct model *m, const struct request *request, struct 
 
 	parent.name[strcspn(parent.name, "/")] = '\0';
 	pf = model_find(m, &parent);
-	while (*way && ((*way)->bus != request->dev.bus ||
+	while (*way && (!serves(*way, request->dev.bus) ||
 			((*way)->fits_child && !(pf && (*way)->fits_child(pf)))))
 		way++;
 	return *way && (*way)->predict ? (*way)->predict(m, request, plan, err) : 0;
 }
 
-static int claim_prepare(struct model *m, const struct request *request, struct err *err)
+static int claim_prepare(struct model *m, struct device *dev, const struct request *request,
+			 struct err *err)
 {
 	const struct claim_ops *way;
-	int rc = way_of(m, &request->dev, claim_ways, &way, err);
+	int rc = way_of(dev, claim_ways, &way, err);
 
-	return rc || !way->prepare ? rc : way->prepare(m, request, err);
+	return rc || !way->prepare ? rc : way->prepare(m, dev, request, err);
 }
 
-static int claim_settle(struct model *m, const struct request *request, struct err *err)
+static int claim_settle(struct model *m, struct device *dev, const struct request *request,
+			struct err *err)
 {
 	const struct claim_ops *way;
-	int rc = way_of(m, &request->dev, claim_ways, &way, err);
+	int rc = way_of(dev, claim_ways, &way, err);
 
-	return rc ? rc : way->settle(m, request, err);
+	return rc ? rc : way->settle(m, dev, request, err);
 }
 
 static bool claim_can(const struct device *dev)
@@ -113,10 +132,12 @@ const struct claim_rules claim_rules = { find_obstacle, say_obstacle };
 static int way_now(struct backend *b, const struct key *dev, const struct claim_ops **ret,
 		   struct err *err)
 {
+	const struct device *d;
 	int rc;
 
 	model_lock(b->model);
-	rc = way_of(b->model, dev, b->ways, ret, err);
+	d = model_find(b->model, dev);
+	rc = d ? way_of(d, b->ways, ret, err) : fail(err, ENODEV, "%s is gone", dev->name);
 	model_unlock(b->model);
 	return rc;
 }

@@ -19,21 +19,21 @@ struct sysfs;
 struct request;
 
 struct claim_ops {
-	const char *name;
-	enum bus bus;
+	enum bus bus; /* BUS_NONE: of any */
 	/* Does the way take the device? Must give the same result before, during and after the
 	 * claim. Reads key and facts only. */
 	bool (*fits)(const struct device *dev);
 	/* Will it take the VFs of this PF, which do not exist yet? NULL: all of its bus. */
 	bool (*fits_child)(const struct device *pf);
-	int (*expand)(struct model *m, const struct request *request, struct plan *plan,
-		      struct err *err);
+	int (*expand)(struct model *m, const struct device *dev, const struct request *request,
+		      struct plan *plan, struct err *err);
 	/* For a device that does not exist yet, of which only the bus is known. May be NULL. */
 	int (*predict)(struct model *m, const struct request *request, struct plan *plan,
 		       struct err *err);
-	int (*prepare)(struct model *m, const struct request *request,
+	int (*prepare)(struct model *m, struct device *dev, const struct request *request,
 		       struct err *err); /* may be NULL */
-	int (*settle)(struct model *m, const struct request *request, struct err *err);
+	int (*settle)(struct model *m, struct device *dev, const struct request *request,
+		      struct err *err);
 	/* Adds the steps by which a pod can open the claimed device, or no longer can, to those of
 	 * this request for allocated_to. NULL: there are none. */
 	int (*allocate)(const struct device *dev, const struct request *request, struct plan *plan,
@@ -57,12 +57,15 @@ struct claim_ops {
 
 /* NULL-terminated. */
 extern const struct claim_ops *const claim_ways[];
-extern const struct claim_ops mdev_claim, usb_claim, vfio_claim, vgpu_claim;
+extern const struct claim_ops usb_claim, vfio_claim, vgpu_claim;
 /* Those of all ways. */
 extern const struct claim_rules claim_rules;
 
 /* The file `claim`, for all ways. */
 extern const struct method claim_method;
+
+/* For settle, in a record from model_edit(): `who` has it from now on; "": nobody. */
+void claim_note(struct device *edit, const char *who);
 
 /* Returns the first of these that takes the device; NULL: none does. */
 const struct claim_ops *claim_way(const struct claim_ops *const *ways, const struct device *dev);

@@ -18,20 +18,19 @@ static bool can_offer(const struct device *dev)
 }
 
 /* An operation on the device may read its name, so it must end first. */
-static int offer_expand(struct model *m, const struct request *request, struct plan *plan,
-			struct err *err)
+static int offer_expand(struct model *m, const struct device *dev, const struct request *request,
+			struct plan *plan, struct err *err)
 {
 	(void)m;
-	return plan_touch(plan, &request->dev, err);
+	(void)request;
+	return plan_touch(plan, &dev->key, err);
 }
 
 /* A pod that asks for the other device's own name must not get this one. */
-static int name_expand(struct model *m, const struct request *request, struct plan *plan,
-		       struct err *err)
+static int name_expand(struct model *m, const struct device *dev, const struct request *request,
+		       struct plan *plan, struct err *err)
 {
-	const struct device *dev = model_find(m, &request->dev);
-	const char *owner =
-		dev && request->value[0] ? resource_owner(m, dev, request->value) : NULL;
+	const char *owner = request->value[0] ? resource_owner(m, dev, request->value) : NULL;
 
 	if (owner)
 		return fail(
@@ -39,34 +38,22 @@ static int name_expand(struct model *m, const struct request *request, struct pl
 			"%s is the own name of %s, whose pooled is 0; choose another name for %s, or "
 			"write 1 to pooled there",
 			request->value, owner, request->dev.name);
-	return offer_expand(m, request, plan, err);
+	return offer_expand(m, dev, request, plan, err);
 }
 
-static struct device *edit(struct model *m, const struct request *request, struct err *err)
+static int name_settle(struct model *m, struct device *dev, const struct request *request,
+		       struct err *err)
 {
-	struct device *dev = model_edit(m, &request->dev, false);
-
-	if (!dev)
-		fail(err, ENODEV, "%s is gone", request->dev.name);
-	return dev;
-}
-
-static int name_settle(struct model *m, const struct request *request, struct err *err)
-{
-	struct device *dev = edit(m, request, err);
-
-	if (!dev)
-		return -ENODEV;
+	(void)m;
+	(void)err;
 	STR_COPY(dev->intent.resource, request->value);
 	return 0;
 }
 
-static int pooled_settle(struct model *m, const struct request *request, struct err *err)
+static int pooled_settle(struct model *m, struct device *dev, const struct request *request,
+			 struct err *err)
 {
-	struct device *dev = edit(m, request, err);
-
-	if (!dev)
-		return -ENODEV;
+	(void)err;
 	if (strcmp(request->value, "0")) {
 		dev->intent.single = false;
 		dev->intent.own[0] = '\0';

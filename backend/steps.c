@@ -3,6 +3,8 @@
  * node's owner. */
 #include <errno.h>
 #include <linux/capability.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -12,13 +14,39 @@
 #include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
+#include "pcidevfs/util.h"
 
-int step_write(struct backend *b, const char *path, const char *text, unsigned int ms,
-	       struct step *step)
+#define PATH_SIZE 256 /* of the longest path that a step has, with room */
+
+int step_write(struct backend *b, struct step *step, unsigned int ms, const char *text,
+	       const char *fmt, ...)
 {
+	char path[PATH_SIZE];
 	const char *const argv[] = { "write", path, text, NULL };
+	va_list ap;
+	int n;
 
-	return io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
+	va_start(ap, fmt);
+	n = vsnprintf(path, sizeof(path), fmt, ap);
+	va_end(ap);
+	if (n >= PATH_SIZE)
+		return -ENAMETOOLONG;
+	return io_call(b->io, argv, ms, NULL, step ? (struct io_late **)&step->late : NULL,
+		       step ? &step->helper : NULL);
+}
+
+int step_read(struct backend *b, unsigned int ms, struct out *ret, const char *fmt, ...)
+{
+	char path[PATH_SIZE];
+	const char *const argv[] = { "read", path, NULL };
+	va_list ap;
+	int rc;
+
+	va_start(ap, fmt);
+	rc = vsnprintf(path, sizeof(path), fmt, ap) < PATH_SIZE ? 0 : -ENAMETOOLONG;
+	va_end(ap);
+	rc = rc ? rc : io_call(b->io, argv, ms, ret, NULL, NULL);
+	return !rc && ret->failed ? -ENOMEM : rc;
 }
 
 int step_trouble(struct backend *b, const char *op, const struct key *dev, int rc, unsigned int ms,
@@ -41,8 +69,8 @@ int node_own(int dir, const char *path, int flags, const char *name, struct node
 {
 	int rc = fchownat(dir, path, to.uid, to.gid, flags) ? -errno : 0;
 
-	if (!rc || rc == -ENOENT)
-		return rc;
+	if (!rc || rc == -ENOENT) /* it went away with its driver */
+		return 0;
 	fail(err, -rc, "/dev/%s cannot be given to user %u: %s", name, (unsigned int)to.uid,
 	     strerror(-rc));
 	confine_tell(confine_lacks(CAP(CHOWN)), rc, err);

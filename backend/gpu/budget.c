@@ -75,7 +75,6 @@ static void take_plan(struct budget *b, struct model *m, const struct key *card,
 {
 	for (size_t i = 0; i < plan->n_steps; i++) {
 		const struct step *s = &plan->steps[i];
-		const char *blank = strchr(s->value, ' ');
 		char type[TYPE_ID];
 
 		if (step_remakes(s, card)) {
@@ -85,9 +84,8 @@ static void take_plan(struct budget *b, struct model *m, const struct key *card,
 			take_step(b, s->dev.name, s->value);
 		} else if (s->verb == &mdev_finish && key_eq(&s->dev, card)) {
 			take_step(b, s->value, "");
-		} else if (s->verb == &mdev_create && key_eq(&s->dev, card) && blank) {
-			snprintf(type, sizeof(type), "%.*s", (int)(blank - s->value), s->value);
-			take_step(b, blank + 1, type);
+		} else if (s->verb == &mdev_create && key_eq(&s->dev, card)) {
+			take_step(b, mdev_split(s->value, type), type);
 		}
 	}
 }

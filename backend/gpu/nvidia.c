@@ -7,7 +7,6 @@
 
 #include "backend/internal.h"
 #include "backend/steps.h"
-#include "backend/mdev/mdev.h"
 #include "backend/mdev/mdevctl.h"
 #include "backend/ops.h"
 #include "nvidia.h"
@@ -83,22 +82,15 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 /* Reads the node's number from a line such as "Device Minor: \t 0". False if there is none. */
 static bool read_node(const struct sysfs *s, const char *address, char *ret, size_t size)
 {
-	static const char key[] = "Device Minor:";
-	char text[SYSFS_VALUE];
+	char text[SYSFS_VALUE], digits[10];
 	const char *minor;
-	size_t digits;
 
 	if (sysfs_read(s, ROOT_PROC, text, sizeof(text), GPUS "/%s/information", address) < 0)
 		return false;
-	minor = strstr(text, key);
-	if (!minor)
+	minor = strstr(text, "Device Minor:");
+	if (!minor || sscanf(minor, "Device Minor: %9[0-9]", digits) != 1)
 		return false;
-	minor += strlen(key);
-	minor += strspn(minor, " \t");
-	digits = strspn(minor, "0123456789");
-	if (!digits || digits > 9)
-		return false;
-	snprintf(ret, size, "nvidia%.*s", (int)digits, minor);
+	snprintf(ret, size, "nvidia%s", digits);
 	return true;
 }
 
@@ -143,9 +135,8 @@ static int set_lock(struct backend *b, struct step *step, const char *value, uns
 	return io_call(b->io, argv, ms, now, (struct io_late **)&step->late, &step->helper);
 }
 
-static int lock_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int lock_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	struct backend *b = backend;
 	struct out now = { 0 };
 	int rc;
 
@@ -168,10 +159,10 @@ static int lock_run(void *backend, struct step *step, unsigned int ms, struct er
 }
 
 /* It is gone with the driver where that was unbound. */
-static int lock_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int lock_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	struct out now = { 0 };
-	int rc = set_lock(backend, step, step->former, ms, &now);
+	int rc = set_lock(b, step, step->former, ms, &now);
 
 	out_free(&now);
 	if (!rc || rc == -ENOENT || rc == -ENODEV)

@@ -2,7 +2,6 @@
 #include "types.h"
 
 #include <ctype.h>
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,14 +157,11 @@ static void set_name(struct vgpu_type *type, const char *name, size_t n)
 /* "747   : NVIDIA A2-4Q" */
 static bool id_first(const char *line, struct vgpu_type *ret)
 {
-	size_t n = strspn(line, "0123456789");
-	const char *p = line + n + strspn(line + n, " \t");
+	int n = 0;
 
-	if (!is_id(line, n) || *p != ':')
+	if (sscanf(line, "%9[0-9] : %n", ret->id, &n) != 1 || !n)
 		return false;
-	snprintf(ret->id, sizeof(ret->id), "%.*s", (int)n, line);
-	p += 1 + strspn(p + 1, " \t");
-	set_name(ret, p, strlen(p));
+	set_name(ret, line + n, strlen(line + n));
 	return true;
 }
 

@@ -23,13 +23,6 @@
 /* Who claims a vGPU for which no name was given, as Harvester's user does. */
 #define NOBODY_NAMED "admin"
 
-static int find(struct model *m, const struct request *request, const struct device **ret,
-		struct err *err)
-{
-	*ret = model_find(m, &request->dev);
-	return *ret ? 0 : fail(err, ENODEV, "%s is gone", request->dev.name);
-}
-
 /* ---- profile */
 
 /* Whoever has the vGPU keeps it; what is none nobody has, though a pod may get it back. */
@@ -92,16 +85,15 @@ static int plan_end(const struct device *dev, struct plan *plan, struct err *err
 	return rc ? rc : plan_step(plan, &vgpu_profile, &dev->key, "", err);
 }
 
-static int profile_end(struct model *m, const struct request *request, struct plan *plan,
-		       struct err *err)
+static int profile_end(struct model *m, const struct device *dev, const struct request *request,
+		       struct plan *plan, struct err *err)
 {
 	struct vgpu_type type;
-	const struct device *dev;
-	int rc = find(m, request, &dev, err);
+	int rc;
 
-	if (rc || !dev->facts.profile_id[0] || stays(dev, request))
-		return rc;
-	rc = plan_touch(plan, &request->dev, err) ?: mdevctl_refuse(dev, err);
+	if (!dev->facts.profile_id[0] || stays(dev, request))
+		return 0;
+	rc = plan_touch(plan, &dev->key, err) ?: mdevctl_refuse(dev, err);
 	rc = rc ? rc : find_change(m, dev, request, &type, err);
 	return rc ? rc : plan_end(dev, plan, err);
 }
@@ -118,14 +110,12 @@ static int plan_begin(struct model *m, const struct device *dev, const struct vg
 	return rc;
 }
 
-static int profile_expand(struct model *m, const struct request *request, struct plan *plan,
-			  struct err *err)
+static int profile_expand(struct model *m, const struct device *dev, const struct request *request,
+			  struct plan *plan, struct err *err)
 {
 	struct vgpu_type type = { .name = "" };
-	const struct device *dev;
-	int rc = find(m, request, &dev, err);
+	int rc = plan_touch(plan, &dev->key, err);
 
-	rc = rc ? rc : plan_touch(plan, &request->dev, err);
 	if (!rc && request->value[0] && !(dev->intent.claim[0] && holds(dev, request->value)))
 		rc = mdevctl_refuse(dev, err);
 	if (!rc && stays(dev, request))
@@ -177,12 +167,10 @@ static bool others_have(struct model *m, const struct device *self, const char *
 
 /* The UUID of its mediated device must be on the disk before the device is. It keeps it from then
  * on, unless somebody has given it to another one meanwhile. */
-static int profile_prepare(struct model *m, const struct request *request, struct err *err)
+static int profile_prepare(struct model *m, struct device *dev, const struct request *request,
+			   struct err *err)
 {
-	struct device *dev = model_edit(m, &request->dev, false);
-
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	(void)err;
 	if (dev->facts.mdev[0])
 		STR_COPY(dev->intent.mdev, dev->facts.mdev);
 	else if (request->value[0] &&
@@ -220,12 +208,9 @@ static void end_intents(struct device *dev)
 	dev->intended[0] = '\0';
 }
 
-static int profile_settle(struct model *m, const struct request *request, struct err *err)
+static int profile_settle(struct model *m, struct device *dev, const struct request *request,
+			  struct err *err)
 {
-	struct device *dev = model_edit(m, &request->dev, false);
-
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	if (!holds(dev, request->value))
 		return fail(err, EIO,
 			    "%s is %s and not %s although the kernel reported success; dmesg may "
@@ -263,14 +248,13 @@ static const struct method profile_method = {
 /* ---- its parameters */
 
 /* The driver takes them only while no VM runs. */
-static int params_expand(struct model *m, const struct request *request, struct plan *plan,
-			 struct err *err)
+static int params_expand(struct model *m, const struct device *dev, const struct request *request,
+			 struct plan *plan, struct err *err)
 {
-	const struct device *dev;
-	int rc = find(m, request, &dev, err);
-	const struct request *profile = rc ? NULL : plan_requested(plan, &dev->key, "profile");
+	const struct request *profile = plan_requested(plan, &dev->key, "profile");
+	int rc = plan_touch(plan, &dev->key, err);
 
-	rc = rc ? rc : plan_touch(plan, &request->dev, err);
+	(void)m;
 	if (rc || (!profile && !strcmp(dev->facts.vgpu_params, request->value)))
 		return rc;
 	if (profile ? !profile->value[0] : !dev->facts.profile_id[0])
@@ -289,12 +273,10 @@ static int params_predict(struct model *m, const struct request *request, struct
 				 : 0;
 }
 
-static int params_settle(struct model *m, const struct request *request, struct err *err)
+static int params_settle(struct model *m, struct device *dev, const struct request *request,
+			 struct err *err)
 {
-	struct device *dev = model_edit(m, &request->dev, false);
-
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	(void)m;
 	if (strcmp(dev->facts.vgpu_params, request->value))
 		return fail(err, EIO,
 			    "vgpu_params of %s reads \"%s\" although the kernel reported success",
@@ -354,19 +336,17 @@ static int refuse_claim(const struct device *dev, const char *who, bool restores
 	return refuse_holder("", dev, err) ?: refuse_given(dev, err);
 }
 
-static int claim_expand(struct model *m, const struct request *request, struct plan *plan,
-			struct err *err)
+static int claim_expand(struct model *m, const struct device *dev, const struct request *request,
+			struct plan *plan, struct err *err)
 {
-	const struct device *dev;
-	int rc = find(m, request, &dev, err);
+	int rc;
 
-	if (rc)
-		return rc;
+	(void)m;
 	if (!request->value[0] && !dev->intent.claim[0])
 		return 0;
 	/* It goes on as mdevctl's. */
 	if (!request->value[0] && dev->facts.mdevctl[0]) {
-		rc = plan_touch(plan, &request->dev, err);
+		rc = plan_touch(plan, &dev->key, err);
 		return rc ? rc : vgpu_refuse_change(dev, request, err);
 	}
 	if (!request->value[0])
@@ -375,18 +355,15 @@ static int claim_expand(struct model *m, const struct request *request, struct p
 			    "its profile",
 			    dev->key.name);
 	rc = refuse_claim(dev, request->value, request->restores, plan, err);
-	rc = rc ? rc : plan_touch(plan, &request->dev, err);
+	rc = rc ? rc : plan_touch(plan, &dev->key, err);
 	if (rc || !dev->intent.owned)
 		return rc;
 	return plan_step(plan, &vfio_own, &dev->key, "", err);
 }
 
-static int claim_settle(struct model *m, const struct request *request, struct err *err)
+static int claim_settle(struct model *m, struct device *dev, const struct request *request,
+			struct err *err)
 {
-	struct device *dev = model_edit(m, &request->dev, false);
-
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	if (!request->value[0]) {
 		end_intents(dev);
 		return 0;
@@ -414,22 +391,10 @@ static int claim_refuse(struct model *m, const struct device *dev, struct err *e
 	return rc ? rc : plan_refuse_busy_device(m, &dev->key, NULL, NULL, err);
 }
 
+/* Of VFs, and of mediated devices, which are vGPUs as long as they exist. */
 const struct claim_ops vgpu_claim = {
-	.name = "vgpu",
-	.bus = BUS_PCI,
 	.fits = claim_fits,
 	.fits_child = claim_fits_child,
-	.expand = claim_expand,
-	.settle = claim_settle,
-	.give_nodes = vfio_give_nodes,
-	.refuse = claim_refuse,
-};
-
-/* Of a mediated device, which is one as long as it exists. */
-const struct claim_ops mdev_claim = {
-	.name = "mdev",
-	.bus = BUS_MDEV,
-	.fits = claim_fits,
 	.expand = claim_expand,
 	.settle = claim_settle,
 	.give_nodes = vfio_give_nodes,

@@ -39,7 +39,7 @@ int vgpu_refuse_foreseen(struct model *m, const struct device *card, const struc
 int vgpu_refuse_full(const char *dev, bool vf, const char *type, const char *why,
 		     const struct vgpu_types *now, struct err *err);
 
-/* vgpu_now.c. Likewise of a step that its driver has refused, by what the kernel shows: earlier steps
+/* vgpu_steps.c. Likewise of a step that its driver has refused, by what the kernel shows: earlier steps
  * and others have changed the card. type: a name or an id. */
 int vgpu_refuse_now(const struct backend *b, const struct key *dev, const char *type,
 		    struct err *err);

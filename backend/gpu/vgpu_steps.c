@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The writes that make a vGPU of a VF, and end it. */
+#include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,15 +11,92 @@
 #include "backend/mdev/mdev.h"
 #include "backend/mdev/mdevctl.h"
 #include "backend/use.h"
+#include "budget.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/plan.h"
+#include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
 #include "vgpu.h"
 #include "world.h"
 
 #define PROFILE_MS 30000
+
+/* ---- why a driver has refused to make one */
+
+/* Of the card of this device, and the devices that may be its vGPUs. NULL: no memory. */
+static struct budget *budget_of(struct model *m, const struct key *key, struct key **ret_vfs,
+				size_t *ret_n)
+{
+	const struct device *dev, *card, *vfs[INTENT_VFS];
+	struct budget *b = NULL;
+
+	*ret_n = 0;
+	model_lock(m);
+	dev = model_find(m, key);
+	card = dev && device_is_vf(dev) ? model_parent(m, dev) : dev;
+	if (card)
+		*ret_n = model_children(m, &card->key, BUS_PCI, vfs, INTENT_VFS);
+	*ret_n = *ret_n < INTENT_VFS ? *ret_n : INTENT_VFS;
+	*ret_vfs = calloc(*ret_n + 1, sizeof(**ret_vfs));
+	for (size_t i = 0; i < *ret_n && *ret_vfs; i++)
+		(*ret_vfs)[i] = vfs[i]->key;
+	if (card && *ret_vfs)
+		b = budget_new(m, card, NULL);
+	model_unlock(m);
+	return b;
+}
+
+/* Those that the card makes of itself. */
+static void set_own(const struct backend *b, const struct key *card, struct budget *budget)
+{
+	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", card->name);
+	const struct dirent *e;
+	struct key mdev;
+	char type[64];
+
+	for (size_t i = budget->n; i-- > 0;)
+		budget_set(budget, budget->v[i].name, "");
+	while (dir && (e = readdir(dir)))
+		if (key_make(BUS_MDEV, e->d_name, &mdev) &&
+		    !sysfs_link(&b->sys, ROOT_SYS, type, sizeof(type), MDEV_DEVICES "/%s/mdev_type",
+				mdev.name))
+			budget_set(budget, mdev.name, type);
+}
+
+static struct budget *budget_now(const struct backend *b, const struct key *dev)
+{
+	_free_ struct key *vfs = NULL;
+	size_t n;
+	struct budget *budget = budget_of(b->model, dev, &vfs, &n);
+	char id[TYPE_ID];
+
+	if (budget && !n)
+		set_own(b, dev, budget);
+	for (size_t i = 0; i < n && budget; i++) {
+		vgpu_id(&b->sys, &vfs[i], id);
+		budget_set(budget, vfs[i].name, id);
+	}
+	return budget;
+}
+
+/* Its driver lists what can be made of a device that is no vGPU, and that it is by now. */
+int vgpu_refuse_now(const struct backend *b, const struct key *dev, const char *type,
+		    struct err *err)
+{
+	_free_ struct vgpu_types *now = vgpu_list(b, dev, false);
+	_free_ struct budget *budget = budget_now(b, dev);
+	const struct vgpu_type *t = budget ? types_find(&budget->types, type, NULL) : NULL;
+	char why[TYPE_WHY] = "";
+
+	if (!budget || !now)
+		return fail_nomem(err);
+	if (t)
+		budget_why(budget, t, why);
+	return vgpu_refuse_full(dev->name, !budget->own, t ? t->name : type, why, now, err);
+}
+
+/* ---- the steps */
 
 struct vgpu_job {
 	struct backend *b;
@@ -68,25 +146,6 @@ static int explain(struct vgpu_job *j, const char *what, int rc, struct err *err
 			    "check that nvidia-vgpud and nvidia-vgpu-mgr are running",
 			    what, name);
 	return 0;
-}
-
-static int begin(struct vgpu_job *j, struct err *err)
-{
-	int rc;
-
-	read_device(j);
-	j->world = vgpu_world_of(&j->b->sys, &j->step->dev);
-	if (!j->world)
-		return fail(err, EOPNOTSUPP,
-			    "%s offers no vGPUs now: its driver is %s; load NVIDIA's vGPU driver",
-			    j->step->dev.name, j->driver[0] ? j->driver : "none");
-	rc = j->world->now(j->b, j->step, j->ms, &j->now);
-	if (!rc)
-		return 0;
-	rc = explain(j, "reading the vGPU", rc, err)
-		     ?: fail(err, EIO, "what vGPU %s is cannot be read: %s", j->step->dev.name,
-			     strerror(-rc));
-	return rc;
 }
 
 /* A mediated device keeps its UUID; meanwhile somebody may have given it to another one. */
@@ -142,7 +201,7 @@ static int make(struct vgpu_job *j, struct err *err)
 		return vgpu_refuse_now(j->b, &j->step->dev, j->step->value, err);
 	STR_COPY(as.id, t->id);
 	STR_COPY(as.uuid, j->uuid);
-	rc = j->world->make(j->b, j->step, j->ms, &as);
+	rc = j->world->become(j->b, j->step, j->ms, &j->now, &as);
 	return rc ? explain_make(j, rc, err) : 0;
 }
 
@@ -152,7 +211,7 @@ static int end(struct vgpu_job *j, struct err *err)
 
 	if (!j->now.id[0])
 		return 0;
-	rc = j->world->end(j->b, j->step, j->ms, &j->now);
+	rc = j->world->become(j->b, j->step, j->ms, &j->now, NULL);
 	if (!rc)
 		return 0;
 	return explain(j, "profile none", rc, err)
@@ -160,25 +219,37 @@ static int end(struct vgpu_job *j, struct err *err)
 			       j->step->dev.name, strerror(-rc));
 }
 
-static struct vgpu_job *job_new(void *backend, struct step *step, unsigned int ms, struct err *err)
+/* *ret must be freed in any case. */
+static int begin(struct backend *b, struct step *step, unsigned int ms, struct vgpu_job **ret,
+		 struct err *err)
 {
-	struct vgpu_job *j = malloc(sizeof(*j));
+	struct vgpu_job *j = *ret = malloc(sizeof(*j));
+	int rc;
 
-	if (!j) {
-		fail_nomem(err);
-		return NULL;
-	}
+	if (!j)
+		return fail_nomem(err);
 	memset(j, 0, offsetof(struct vgpu_job, types.v));
-	j->b = backend;
+	j->b = b;
 	j->step = step;
 	j->ms = ms;
-	return j;
+	read_device(j);
+	j->world = vgpu_world_of(&b->sys, &step->dev);
+	if (!j->world)
+		return fail(err, EOPNOTSUPP,
+			    "%s offers no vGPUs now: its driver is %s; load NVIDIA's vGPU driver",
+			    step->dev.name, j->driver[0] ? j->driver : "none");
+	rc = j->world->now(b, step, ms, &j->now);
+	if (!rc)
+		return 0;
+	return explain(j, "reading the vGPU", rc, err)
+		       ?: fail(err, EIO, "what vGPU %s is cannot be read: %s", step->dev.name,
+			       strerror(-rc));
 }
 
-static int profile_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int profile_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	_free_ struct vgpu_job *j = job_new(backend, step, ms, err);
-	int rc = j ? begin(j, err) : -ENOMEM;
+	_free_ struct vgpu_job *j = NULL;
+	int rc = begin(b, step, ms, &j, err);
 
 	if (rc)
 		return rc;
@@ -205,7 +276,7 @@ static int write_params(struct vgpu_job *j, const char *text, struct err *err)
 /* The driver has forgotten the parameters with the type. */
 static int make_again(struct vgpu_job *j, const struct vgpu *former, struct err *err)
 {
-	int rc = j->world->make(j->b, j->step, j->ms, former);
+	int rc = j->world->become(j->b, j->step, j->ms, &j->now, former);
 
 	if (rc)
 		return fail(err, EIO, "%s cannot be made vGPU type %s again: %s",
@@ -214,17 +285,15 @@ static int make_again(struct vgpu_job *j, const struct vgpu *former, struct err 
 	return j->params[0] ? write_params(j, j->params, err) : 0;
 }
 
-static int profile_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int profile_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	_free_ struct vgpu_job *j = job_new(backend, step, ms, err);
-	int rc = j ? begin(j, err) : -ENOMEM;
-	struct vgpu former = { 0 };
-	const char *blank = strchr(step->former, ' ');
+	_free_ struct vgpu_job *j = NULL;
+	int rc = begin(b, step, ms, &j, err);
+	struct vgpu former;
 
-	if (rc || !blank)
+	if (rc || !step->former[0])
 		return rc;
-	snprintf(former.id, sizeof(former.id), "%.*s", (int)(blank - step->former), step->former);
-	STR_COPY(former.uuid, blank + 1);
+	STR_COPY(former.uuid, mdev_split(step->former, former.id));
 	if (!strcmp(former.id, j->now.id))
 		return 0;
 	rc = end(j, err);
@@ -250,10 +319,10 @@ const struct verb vgpu_profile = { .of = "vgpu",
 				   .run = profile_run,
 				   .undo = profile_undo };
 
-static int params_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int params_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	_free_ struct vgpu_job *j = job_new(backend, step, ms, err);
-	int rc = j ? begin(j, err) : -ENOMEM;
+	_free_ struct vgpu_job *j = NULL;
+	int rc = begin(b, step, ms, &j, err);
 	const struct device *dev;
 
 	if (rc)
@@ -267,10 +336,10 @@ static int params_run(void *backend, struct step *step, unsigned int ms, struct 
 	return write_params(j, step->value, err);
 }
 
-static int params_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int params_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	_free_ struct vgpu_job *j = job_new(backend, step, ms, err);
-	int rc = j ? begin(j, err) : -ENOMEM;
+	_free_ struct vgpu_job *j = NULL;
+	int rc = begin(b, step, ms, &j, err);
 
 	return rc || !j->now.id[0] ? rc : write_params(j, step->former, err);
 }

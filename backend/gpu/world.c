@@ -5,6 +5,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,24 +14,10 @@
 #include "backend/steps.h"
 #include "backend/known.h"
 #include "backend/mdev/mdev.h"
-#include "pcidevfs/device.h"
-#include "pcidevfs/io.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/step.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
-
-#define PATH_SIZE 256
-
-/* ---- by helpers */
-
-static int read_file(struct backend *b, const char *path, unsigned int ms, struct out *ret)
-{
-	const char *const argv[] = { "read", path, NULL };
-	int rc = io_call(b->io, argv, ms, ret, NULL, NULL);
-
-	return !rc && ret->failed ? -ENOMEM : rc;
-}
 
 static bool is_number(const char *text)
 {
@@ -110,20 +97,12 @@ static void vendor_list(const struct sysfs *at, bool is_vgpu, struct known *know
 		types_parse(text, ret);
 }
 
-static void vendor_path(const struct step *step, const char *file, char buf[static PATH_SIZE])
-{
-	snprintf(buf, PATH_SIZE, PCI_DEVICES "/%s/%s", step->dev.name, file);
-}
-
 static int vendor_now(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret)
 {
 	struct out text = { 0 };
-	char path[PATH_SIZE];
-	int rc;
+	int rc = step_read(b, ms, &text, PCI_DEVICES "/%s/" NVIDIA_TYPE, step->dev.name);
 
 	*ret = (struct vgpu){ 0 };
-	vendor_path(step, NVIDIA_TYPE, path);
-	rc = read_file(b, path, ms, &text);
 	if (!rc && !is_number(out_text(&text)))
 		rc = -EIO;
 	if (!rc && strcmp(out_text(&text), "0"))
@@ -136,42 +115,25 @@ static int vendor_look(struct backend *b, struct step *step, unsigned int ms,
 		       struct vgpu_types *list)
 {
 	struct out text = { 0 };
-	char path[PATH_SIZE];
-	int rc;
+	int rc = step_read(b, ms, &text, PCI_DEVICES "/%s/" NVIDIA_LIST, step->dev.name);
 
-	vendor_path(step, NVIDIA_LIST, path);
-	rc = read_file(b, path, ms, &text);
 	if (!rc)
 		types_parse(out_text(&text), list);
 	out_free(&text);
 	return rc;
 }
 
-static int vendor_write(struct backend *b, struct step *step, unsigned int ms, const char *id)
-{
-	char path[PATH_SIZE];
-
-	vendor_path(step, NVIDIA_TYPE, path);
-	return step_write(b, path, id, ms, step);
-}
-
-static int vendor_make(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as)
-{
-	return vendor_write(b, step, ms, as->id);
-}
-
-static int vendor_end(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *is)
+static int vendor_become(struct backend *b, struct step *step, unsigned int ms,
+			 const struct vgpu *is, const struct vgpu *as)
 {
 	(void)is;
-	return vendor_write(b, step, ms, "0");
+	return step_write(b, step, ms, as ? as->id : "0", PCI_DEVICES "/%s/" NVIDIA_TYPE,
+			  step->dev.name);
 }
 
 static int vendor_params(struct backend *b, struct step *step, unsigned int ms, const char *text)
 {
-	char path[PATH_SIZE];
-
-	vendor_path(step, "nvidia/vgpu_params", path);
-	return step_write(b, path, text, ms, step);
+	return step_write(b, step, ms, text, PCI_DEVICES "/%s/nvidia/vgpu_params", step->dev.name);
 }
 
 /* ---- mediated devices */
@@ -283,15 +245,13 @@ static int mdev_look(struct backend *b, struct step *step, unsigned int ms,
 {
 	struct vgpu_type *t = (struct vgpu_type *)types_find(list, step->value, NULL);
 	struct out text = { 0 };
-	char path[PATH_SIZE];
 	int64_t n = 0;
 	int rc;
 
 	if (!t || strchr(t->id, '/'))
 		return 0;
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/" MDEV_TYPES "/%s/available_instances",
-		 step->dev.name, t->id);
-	rc = read_file(b, path, ms, &text);
+	rc = step_read(b, ms, &text, PCI_DEVICES "/%s/" MDEV_TYPES "/%s/available_instances",
+		       step->dev.name, t->id);
 	if (!rc)
 		rc = parse_i64(out_text(&text), 0, INT32_MAX, &n);
 	t->available = (int32_t)n;
@@ -299,34 +259,29 @@ static int mdev_look(struct backend *b, struct step *step, unsigned int ms,
 	return rc;
 }
 
-static int mdev_begin(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as)
+static int mdev_become(struct backend *b, struct step *step, unsigned int ms,
+		       const struct vgpu *is, const struct vgpu *as)
 {
-	return mdev_make(b, step, step->dev.name, as->id, as->uuid, ms);
-}
-
-static int mdev_end(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *is)
-{
-	return mdev_remove(b, step, is->uuid, ms);
+	return as ? mdev_make(b, step, step->dev.name, as->id, as->uuid, ms)
+		  : mdev_remove(b, step, is->uuid, ms);
 }
 
 static int mdev_params(struct backend *b, struct step *step, unsigned int ms, const char *text)
 {
-	char path[PATH_SIZE];
 	struct vgpu now;
 	int rc = mdev_now(b, step, ms, &now);
 
 	if (rc || !now.uuid[0])
 		return rc ? rc : -ENODEV;
-	snprintf(path, sizeof(path), MDEV_DEVICES "/%s/nvidia/vgpu_params", now.uuid);
-	return step_write(b, path, text, ms, step);
+	return step_write(b, step, ms, text, MDEV_DEVICES "/%s/nvidia/vgpu_params", now.uuid);
 }
 
 /* ---- */
 
 static const struct vgpu_world worlds[] = {
-	{ "vendor-vfio", false, NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look,
-	  vendor_make, vendor_end, vendor_params },
-	{ "mdev", true, MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_begin, mdev_end,
+	{ false, NVIDIA_TYPE, vendor_observe, vendor_list, vendor_now, vendor_look, vendor_become,
+	  vendor_params },
+	{ true, MDEV_TYPES, mdev_observe, mdev_list, mdev_now, mdev_look, mdev_become,
 	  mdev_params },
 };
 
@@ -347,12 +302,23 @@ void vgpu_id(const struct sysfs *s, const struct key *dev, char ret[static TYPE_
 		str_copy(ret, TYPE_ID, is.id);
 }
 
+/* Returns a descriptor of the function's directory, which is the sysfs root of *ret; or -1. */
+static int open_function(const struct sysfs *s, const struct key *dev, struct sysfs *ret)
+{
+	char path[sizeof(PCI_DEVICES) + KEY_NAME + 1];
+
+	*ret = *s;
+	snprintf(path, sizeof(path), PCI_DEVICES "/%s", dev->name);
+	ret->fd[ROOT_SYS] = openat(s->fd[ROOT_SYS], path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	return ret->fd[ROOT_SYS];
+}
+
 const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *dev)
 {
-	for (size_t i = 0; i < ARRAY_SIZE(worlds); i++)
-		if (sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s/%s", dev->name, worlds[i].offers))
-			return &worlds[i];
-	return NULL;
+	struct sysfs at;
+	_close_ int dir = open_function(s, dev, &at);
+
+	return dir < 0 ? NULL : vgpu_world_at(&at);
 }
 
 struct vgpu_types *vgpu_list_at(const struct sysfs *at, bool is_vgpu, struct known *known)
@@ -367,11 +333,8 @@ struct vgpu_types *vgpu_list_at(const struct sysfs *at, bool is_vgpu, struct kno
 
 struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, bool is_vgpu)
 {
-	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
-	struct sysfs at = b->sys;
+	struct sysfs at;
+	_close_ int dir = open_function(&b->sys, dev, &at);
 
-	if (!dir)
-		return NULL;
-	at.fd[ROOT_SYS] = dirfd(dir);
-	return vgpu_list_at(&at, is_vgpu, b->known);
+	return dir < 0 ? NULL : vgpu_list_at(&at, is_vgpu, b->known);
 }

@@ -21,7 +21,6 @@ struct vgpu {
 };
 
 struct vgpu_world {
-	const char *name;
 	bool mediated; /* its vGPUs have UUIDs */
 	const char *offers; /* the file or directory of a function that tells of it */
 	/* The function's vGPU as sysfs shows it. at: a sysfs root at the function's directory. */
@@ -30,13 +29,13 @@ struct vgpu_world {
 	 * driver, but for no device lock. known: known.h; NULL: all is read. */
 	void (*list)(const struct sysfs *at, bool is_vgpu, struct known *known,
 		     struct vgpu_types *ret);
-	/* In a step, by helpers: what it is now; makes it that; makes it none. 0 or -errno without
-	 * a sentence. */
+	/* In a step, by helpers: what it is now. 0 or -errno without a sentence. */
 	int (*now)(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret);
 	/* Brings up to date what the list says of the type that the step names. */
 	int (*look)(struct backend *b, struct step *step, unsigned int ms, struct vgpu_types *list);
-	int (*make)(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *as);
-	int (*end)(struct backend *b, struct step *step, unsigned int ms, const struct vgpu *is);
+	/* Makes it that (NULL: none); is: what it is. */
+	int (*become)(struct backend *b, struct step *step, unsigned int ms,
+		      const struct vgpu *is, const struct vgpu *as);
 	/* Sets the parameters of the vGPU that it is. */
 	int (*params)(struct backend *b, struct step *step, unsigned int ms, const char *text);
 };

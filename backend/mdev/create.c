@@ -2,7 +2,6 @@
 /* A function makes mediated devices by its file `create`, and one ends by none in its profile. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/gpu/types.h"
@@ -16,7 +15,6 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 
@@ -24,64 +22,47 @@
 
 /* ---- steps */
 
-/* "nvidia-222 <uuid>" of this parent. */
-static int create(struct backend *b, struct step *step, const char *parent, const char *value,
-		  unsigned int ms)
+static int create(struct backend *b, struct step *step, const char *value, unsigned int ms)
 {
-	const char *uuid = strchr(value, ' ');
 	char type[TYPE_ID];
+	const char *uuid = mdev_split(value, type);
 
-	if (!uuid || uuid - value >= TYPE_ID)
-		return -EINVAL;
-	snprintf(type, sizeof(type), "%.*s", (int)(uuid - value), value);
-	return mdev_make(b, step, parent, type, uuid + 1, ms);
+	return mdev_make(b, step, step->dev.name, type, uuid, ms);
 }
 
-static int remove_one(struct backend *b, struct step *step, const char *uuid, unsigned int ms)
+static int create_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	int rc = mdev_remove(b, step, uuid, ms);
-
-	return rc == -ENOENT ? 0 : rc;
-}
-
-static int create_run(void *backend, struct step *step, unsigned int ms, struct err *err)
-{
-	const char *uuid = strchr(step->value, ' ');
 	char type[TYPE_ID];
-	int rc;
+	const char *uuid = mdev_split(step->value, type);
+	int rc = mdevctl_refuse_make(&b->sys, step->dev.name, uuid, err);
 
-	rc = uuid ? mdevctl_refuse_make(&((struct backend *)backend)->sys, step->dev.name, uuid + 1,
-					err)
-		  : 0;
 	if (rc)
 		return rc;
 	step->recorded = true;
-	rc = create(backend, step, step->dev.name, step->value, ms);
+	rc = create(b, step, step->value, ms);
 	if (!rc)
 		return 0;
 	if (rc == -EEXIST) { /* an undo must not take it away */
 		step->recorded = false;
-		return fail(err, EBUSY, "the UUID%s is in use; write another one, or none",
-			    uuid ? uuid : "");
+		return fail(err, EBUSY, "the UUID %s is in use; write another one, or none", uuid);
 	}
-	if (rc == -ENOSPC) {
-		snprintf(type, sizeof(type), "%.*s", (int)strcspn(step->value, " "), step->value);
-		return vgpu_refuse_now(backend, &step->dev, type, err);
-	}
-	rc = step_trouble(backend, "create", &step->dev, rc, ms, "the driver is still at work", err)
+	if (rc == -ENOSPC)
+		return vgpu_refuse_now(b, &step->dev, type, err);
+	rc = step_trouble(b, "create", &step->dev, rc, ms, "the driver is still at work", err)
 		     ?: fail(err, EIO,
 			     "create %s of %s was refused: %s; its profiles tell what is possible",
 			     step->value, step->dev.name, strerror(-rc));
 	return rc;
 }
 
-static int create_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int create_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	const char *uuid = strchr(step->value, ' ');
-	int rc = uuid ? remove_one(backend, step, uuid + 1, ms) : 0;
+	char type[TYPE_ID];
+	const char *uuid = mdev_split(step->value, type);
+	int rc = mdev_remove(b, step, uuid, ms);
 
 	return rc ? fail(err, rc == -ETIMEDOUT ? ETIMEDOUT : EIO,
-			 "the mediated device%s cannot be removed again: %s", uuid, strerror(-rc))
+			 "the mediated device %s cannot be removed again: %s", uuid, strerror(-rc))
 		  : 0;
 }
 
@@ -102,9 +83,8 @@ static int refuse_remove(struct model *m, const struct step *step, struct err *e
 }
 
 /* former: "<type> <uuid>", as create takes it */
-static int remove_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int remove_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	struct backend *b = backend;
 	const struct device *dev;
 	int rc;
 
@@ -117,7 +97,7 @@ static int remove_run(void *backend, struct step *step, unsigned int ms, struct 
 	if (!step->former[0])
 		return fail(err, ENODEV, "%s is gone", step->value);
 	step->recorded = true;
-	rc = remove_one(b, step, step->value, ms);
+	rc = mdev_remove(b, step, step->value, ms);
 	if (!rc)
 		return 0;
 	rc = step_trouble(b, "remove", &step->dev, rc, ms, "a VM seems to have it open", err)
@@ -126,9 +106,9 @@ static int remove_run(void *backend, struct step *step, unsigned int ms, struct 
 	return rc;
 }
 
-static int remove_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int remove_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	int rc = create(backend, step, step->dev.name, step->former, ms);
+	int rc = create(b, step, step->former, ms);
 
 	return !rc || rc == -EEXIST
 		       ? 0
@@ -184,9 +164,9 @@ static int plan_create(struct model *m, const struct request *request, struct pl
 	return rc;
 }
 
-static int expand(struct model *m, const struct request *request, struct plan *plan, struct err *err)
+static int expand(struct model *m, const struct device *dev, const struct request *request,
+		  struct plan *plan, struct err *err)
 {
-	const struct device *dev = model_find(m, &request->dev);
 	const struct key *parent = dev ? &dev->facts.parent : request_parent(request);
 	int rc = parent ? plan_touch(plan, parent, err) : 0;
 
@@ -207,10 +187,9 @@ static int expand(struct model *m, const struct request *request, struct plan *p
 	return rc ? rc : plan_step(plan, &mdev_finish, parent, dev->key.name, err);
 }
 
-static int settle(struct model *m, const struct request *request, struct err *err)
+static int settle(struct model *m, struct device *dev, const struct request *request,
+		  struct err *err)
 {
-	struct device *dev = model_edit(m, &request->dev, false);
-
 	if (!request->value[0])
 		return dev ? fail(err, EIO,
 				  "%s is still there although the kernel reported success",

@@ -6,12 +6,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backend/bus.h"
-#include "backend/gpu/types.h"
 #include "backend/gpu/world.h"
 #include "backend/internal.h"
 #include "backend/steps.h"
@@ -23,17 +20,13 @@
 #include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
 
-/* "../../../devices/pci0000:00/0000:00:02.0/<uuid>" */
+/* "devices/pci0000:00/0000:00:02.0/<uuid>" */
 bool mdev_parent(const struct sysfs *s, const char *uuid, struct facts *f)
 {
-	char path[sizeof(MDEV_DEVICES) + KEY_NAME + 1], target[PATH_MAX], *slash;
-	ssize_t n;
+	char target[PATH_MAX], *slash;
 
-	snprintf(path, sizeof(path), MDEV_DEVICES "/%.*s", KEY_NAME - 1, uuid);
-	n = readlinkat(s->fd[ROOT_SYS], path, target, sizeof(target) - 1);
-	if (n < 0)
+	if (sysfs_target(s, target, MDEV_DEVICES "/%s", uuid))
 		return false;
-	target[n] = '\0';
 	pci_path(target, f->path, sizeof(f->path));
 	slash = strrchr(target, '/');
 	if (!slash)
@@ -57,23 +50,28 @@ int32_t mdev_group(const struct sysfs *s, const char *dir, char ret_nodes[static
 	return (int32_t)n;
 }
 
+const char *mdev_split(const char *value, char ret_type[static TYPE_ID])
+{
+	size_t n = strcspn(value, " ");
+
+	snprintf(ret_type, TYPE_ID, "%.*s", (int)n, value);
+	return value + n + (value[n] == ' ');
+}
+
 int mdev_make(struct backend *b, struct step *step, const char *parent, const char *type,
 	      const char *uuid, unsigned int ms)
 {
-	char path[256];
-
 	if (strchr(parent, '/') || strchr(type, '/'))
 		return -EINVAL;
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/" MDEV_TYPES "/%s/create", parent, type);
-	return step_write(b, path, uuid, ms, step);
+	return step_write(b, step, ms, uuid, PCI_DEVICES "/%s/" MDEV_TYPES "/%s/create", parent,
+			  type);
 }
 
 int mdev_remove(struct backend *b, struct step *step, const char *uuid, unsigned int ms)
 {
-	char path[256];
+	int rc = step_write(b, step, ms, "1", MDEV_DEVICES "/%s/remove", uuid);
 
-	snprintf(path, sizeof(path), MDEV_DEVICES "/%s/remove", uuid);
-	return step_write(b, path, "1", ms, step);
+	return rc == -ENOENT ? 0 : rc; /* it has ended by itself */
 }
 
 static int observe(const struct backend *b, const struct key *dev, struct facts *ret,

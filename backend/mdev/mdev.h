@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "backend/gpu/types.h"
 #include "pcidevfs/facts.h"
 
 struct backend;
@@ -26,6 +27,9 @@ bool mdev_parent(const struct sysfs *s, const char *uuid, struct facts *f);
 /* The IOMMU group of the mediated device in this directory of sysfs, or -1, and the nodes by which
  * it is opened; "": they are not there. */
 int32_t mdev_group(const struct sysfs *s, const char *dir, char ret_nodes[static NODES_TEXT]);
+
+/* Splits "nvidia-222 <uuid>" at the blank. Returns what is behind it. */
+const char *mdev_split(const char *value, char ret_type[static TYPE_ID]);
 
 /* In a step, by a helper: the parent makes one of that type; it ends. 0 or -errno without a
  * sentence. */

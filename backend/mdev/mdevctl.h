@@ -4,7 +4,6 @@
 #ifndef BACKEND_MDEVCTL_H
 #define BACKEND_MDEVCTL_H
 
-#include <stddef.h>
 
 struct device;
 struct err;

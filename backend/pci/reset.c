@@ -8,7 +8,6 @@
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "backend/use.h"
@@ -32,14 +31,10 @@ static int explain(struct backend *b, const struct step *step, int rc, unsigned 
 		    strerror(-rc));
 }
 
-static int reset_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int reset_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	struct backend *b = backend;
-	char path[128];
-	int rc;
+	int rc = step_write(b, step, ms, "1", PCI_DEVICES "/%s/reset", step->dev.name);
 
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/reset", step->dev.name);
-	rc = step_write(b, path, "1", ms, step);
 	return rc ? explain(b, step, rc, ms, err) : 0;
 }
 
@@ -74,15 +69,12 @@ static int refuse_mismatch(const struct device *dev, const struct request *reque
 		    request->value);
 }
 
-static int reset_expand(struct model *m, const struct request *request, struct plan *plan,
-			struct err *err)
+static int reset_expand(struct model *m, const struct device *dev, const struct request *request,
+			struct plan *plan, struct err *err)
 {
-	const struct device *dev = model_find(m, &request->dev);
-	int rc;
+	int rc = refuse_mismatch(dev, request, plan, err);
 
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	rc = refuse_mismatch(dev, request, plan, err);
+	(void)m;
 	rc = rc ? rc : refuse_use(dev, request, plan, err);
 	rc = rc ? rc : plan_touch(plan, &dev->key, err);
 	return rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", request->force, err);

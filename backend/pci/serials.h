@@ -5,7 +5,6 @@
 #define PCIDEVFS_BACKEND_SERIALS_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "backend/ask.h"

@@ -3,7 +3,6 @@
  * the GPU from its driver for a moment, which fails while anybody has it open, and can leave it
  * without one (spec/users.md 2.6). */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <time.h>
 
@@ -34,24 +33,16 @@ static bool is_passing(const char *said)
 	return false;
 }
 
-static void pause_ms(unsigned int ms)
-{
-	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
-}
-
 static bool has_driver(struct backend *b, const struct key *pf)
 {
-	char driver[DRIVER_NAME];
-
-	return !sysfs_link(&b->sys, ROOT_SYS, driver, sizeof(driver), PCI_DEVICES "/%s/driver",
-			   pf->name);
+	return sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/driver", pf->name);
 }
 
 /* The tool has let go of the PF and not given it back; without a driver it can do nothing more. */
 static void heal(struct backend *b, struct step *step, unsigned int ms)
 {
 	if (!has_driver(b, &step->dev) && !step->late)
-		step_write(b, "bus/pci/drivers_probe", step->dev.name, ms, step);
+		step_write(b, step, ms, step->dev.name, PCI_PROBE);
 }
 
 static int run_tool(struct backend *b, struct step *step, unsigned int n, unsigned int ms,
@@ -67,7 +58,7 @@ static int run_tool(struct backend *b, struct step *step, unsigned int n, unsign
 			break;
 		if (i) {
 			heal(b, step, (unsigned int)(until - now));
-			pause_ms(PAUSE_MS);
+			nanosleep(&(struct timespec){ PAUSE_MS / 1000 }, NULL);
 		}
 		if (step->late)
 			break;

@@ -3,7 +3,6 @@
 #include "sriov.h"
 
 #include <errno.h>
-#include <string.h>
 
 #include "backend/gpu/vgpu.h"
 #include "backend/ops.h"
@@ -272,18 +271,16 @@ static int plan_probe(const struct pf *pf, struct plan *plan, struct err *err)
 	return rc;
 }
 
-static int numvfs_expand(struct model *m, const struct request *request, struct plan *plan,
-			 struct err *err)
+static int numvfs_expand(struct model *m, const struct device *dev, const struct request *request,
+			 struct plan *plan, struct err *err)
 {
 	struct pf pf = { .m = m,
-			 .dev = model_find(m, &request->dev),
+			 .dev = dev,
 			 .request = request,
 			 .asked = asked_for(request) };
 	bool anew;
 	int rc;
 
-	if (!pf.dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	pf.n_vfs = model_children(m, &request->dev, BUS_PCI, pf.vfs, VFS_MAX);
 	/* After an interrupted operation the number may match although the VFs are incomplete.
 	 * Restore knows what it does. */
@@ -296,13 +293,12 @@ static int numvfs_expand(struct model *m, const struct request *request, struct 
 	return rc ? rc : plan_number(&pf, plan, err);
 }
 
-static int numvfs_settle(struct model *m, const struct request *request, struct err *err)
+static int numvfs_settle(struct model *m, struct device *pf, const struct request *request,
+			 struct err *err)
 {
-	struct device *pf = model_edit(m, &request->dev, false);
 	unsigned int asked = asked_for(request);
 
-	if (!pf)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	(void)m;
 	if (!has_asked(pf, asked))
 		return fail(
 			err, EIO,

@@ -14,8 +14,6 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
-#include "backend/vfio/vfio.h"
-#include "backend/use.h"
 
 static void count_one(void *ctx, int index, const struct key *vf)
 {
@@ -32,11 +30,10 @@ int sriov_count(struct backend *b, const struct key *pf, unsigned int *ret, stru
 
 static int write_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms)
 {
-	char path[128], text[16];
+	char text[16];
 
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_numvfs", step->dev.name);
 	snprintf(text, sizeof(text), "%u", n);
-	return step_write(b, path, text, ms, step);
+	return step_write(b, step, ms, text, PCI_DEVICES "/%s/sriov_numvfs", step->dev.name);
 }
 
 /* bnxt_en (which reports success) and bnx2x (EINVAL) make no VFs while the PF's interface is down. It
@@ -143,29 +140,18 @@ static int write_checked(struct backend *b, struct step *step, unsigned int had,
 	return rc;
 }
 
-static int set_number(struct backend *b, struct step *step, unsigned int n, unsigned int ms,
-		      struct err *err)
+static int set_number(struct backend *b, struct step *step, unsigned int had, unsigned int n,
+		      unsigned int ms, struct err *err)
 {
-	unsigned int had;
-	int rc = sriov_count(b, &step->dev, &had, err);
+	int rc = 0;
 
 	if (step->verb == &sriov_manage)
-		return rc ? rc : sriov_run_tool(b, step, had, n, ms, err);
-	if (!rc && had && had != n)
+		return sriov_run_tool(b, step, had, n, ms, err);
+	if (had && had != n)
 		rc = write_checked(b, step, had, 0, ms, err);
 	if (!rc && n && had != n)
 		rc = write_checked(b, step, 0, n, ms, err);
 	return rc;
-}
-
-static int parse_number(const char *text, unsigned int *ret, struct err *err)
-{
-	uint64_t n;
-
-	if (parse_u64(text, UINT16_MAX, &n))
-		return fail(err, EINVAL, "\"%s\" is not a number of VFs", text);
-	*ret = (unsigned int)n;
-	return 0;
 }
 
 /* Stores the VFs' claims with the PF. Restore writes them to disk a moment after the claim; once a
@@ -202,21 +188,19 @@ static void end_stuck(struct model *m, const struct key *pf)
 	model_unlock(m);
 }
 
-static int numvfs_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int numvfs_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	unsigned int n = 0, had = 0;
-	int rc = parse_number(step->value, &n, err);
+	unsigned int n = (unsigned int)atoi(step->value), had = 0;
+	int rc = sriov_count(b, &step->dev, &had, err);
 
-	if (!rc)
-		rc = sriov_count(backend, &step->dev, &had, err);
 	if (rc)
 		return rc;
-	note_claims(((struct backend *)backend)->model, &step->dev);
+	note_claims(b->model, &step->dev);
 	snprintf(step->former, sizeof(step->former), "%u", had);
 	step->recorded = true;
-	rc = set_number(backend, step, n, ms, err);
+	rc = set_number(b, step, had, n, ms, err);
 	if (!rc)
-		end_stuck(((struct backend *)backend)->model, &step->dev);
+		end_stuck(b->model, &step->dev);
 	return rc;
 }
 
@@ -242,11 +226,9 @@ static void remember(struct model *m, const struct key *pf, bool off)
 static int write_autoprobe(struct backend *b, struct step *step, const char *value,
 			   unsigned int ms, struct err *err)
 {
-	char path[128];
-	int rc;
+	int rc = step_write(b, step, ms, value, PCI_DEVICES "/%s/sriov_drivers_autoprobe",
+			    step->dev.name);
 
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/sriov_drivers_autoprobe", step->dev.name);
-	rc = step_write(b, path, value, ms, step);
 	if (rc == -ETIMEDOUT)
 		return fail(err, ETIMEDOUT,
 			    "sriov_drivers_autoprobe of %s did not end within %u ms",
@@ -306,7 +288,7 @@ static void probe_hosts(void *ctx, int index, const struct key *vf)
 	const struct hosts_vfs *h = ctx;
 
 	if (!h->step->late && !sriov_claim_stored(h->pf, (unsigned int)index))
-		step_write(h->b, "bus/pci/drivers_probe", vf->name, h->ms, h->step);
+		step_write(h->b, h->step, h->ms, vf->name, PCI_PROBE);
 }
 
 static bool reads_on(struct backend *b, const struct key *pf)
@@ -344,7 +326,7 @@ static int make_again(struct backend *b, struct step *step, unsigned int had, un
 	      (pf.autoprobe_off || (any_stored(&pf) && had != n && reads_on(b, &step->dev)));
 	if (off)
 		rc = set_autoprobe(b, step, "0", ms, err);
-	rc = rc ? rc : set_number(b, step, n, ms, err);
+	rc = rc ? rc : set_number(b, step, had, n, ms, err);
 	if (off && !step->late)
 		on = write_autoprobe(b, step, "1", ms, rc ? NULL : err);
 	rc = rc ? rc : on;
@@ -359,29 +341,27 @@ static int make_again(struct backend *b, struct step *step, unsigned int had, un
 	return rc;
 }
 
-static int numvfs_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int numvfs_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	unsigned int n = 0, had = 0;
-	int rc = parse_number(step->former, &n, err);
+	unsigned int n = (unsigned int)atoi(step->former), had = 0;
+	int rc = sriov_count(b, &step->dev, &had, err);
 
-	rc = rc ? rc : sriov_count(backend, &step->dev, &had, err);
 	if (!rc && had && had != n) /* the kernel would wait for a holder without end */
-		rc = step_refuse_undo(backend, step, numvfs_refuse, err);
-	return rc ? rc : make_again(backend, step, had, n, ms, err);
+		rc = step_refuse_undo(b, step, numvfs_refuse, err);
+	return rc ? rc : make_again(b, step, had, n, ms, err);
 }
 
-static int autoprobe_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int autoprobe_learn(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	(void)ms;
 	(void)err;
 	if (step->value[0] == '0')
-		remember(((struct backend *)backend)->model, &step->dev, true);
+		remember(b->model, &step->dev, true);
 	return 0;
 }
 
-static int autoprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int autoprobe_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	struct backend *b = backend;
 	int n = read_autoprobe(b, &step->dev, step->former, sizeof(step->former));
 
 	if (n < 0)
@@ -393,9 +373,9 @@ static int autoprobe_run(void *backend, struct step *step, unsigned int ms, stru
 	return set_autoprobe(b, step, step->value, ms, err);
 }
 
-static int autoprobe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int autoprobe_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	return set_autoprobe(backend, step, step->former, ms, err);
+	return set_autoprobe(b, step, step->former, ms, err);
 }
 
 #define NUMVFS_MS 10000

@@ -3,7 +3,6 @@
  * is a file. What was there before the first request comes back with none; so it does with the
  * release of the VF's claim if that request came during the claim. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "backend/internal.h"
@@ -36,19 +35,12 @@ static const struct fields {
 	[VFCONF_SPOOFCHK] = FIELDS(spoofchk),
 };
 
-static char *asked_of(struct intent *w, enum vfconf which)
-{
-	return (char *)w + fields[which].asked;
-}
-
-static char *before_of(struct intent *w, enum vfconf which)
-{
-	return (char *)w + fields[which].before;
-}
+/* A text of it, or the flag. */
+#define FIELD(intent, which, field) ((char *)(intent) + fields[which].field)
 
 static bool *claimed_of(struct intent *w, enum vfconf which)
 {
-	return (bool *)((char *)w + fields[which].claimed);
+	return (bool *)FIELD(w, which, claimed);
 }
 
 static bool ends_with_claim(const struct device *dev, enum vfconf which)
@@ -133,19 +125,14 @@ static int refuse(struct model *m, const struct device *dev, const struct reques
 
 static const struct verb vfconf_verb, vfconf_back_verb;
 
-static int expand(struct model *m, const struct request *request, struct plan *plan,
-		  struct err *err)
+static int expand(struct model *m, const struct device *dev, const struct request *request,
+		  struct plan *plan, struct err *err)
 {
 	enum vfconf which = vfconf_find(request->file);
-	const struct device *dev = model_find(m, &request->dev);
 	char text[VFCONF_TEXT] = "";
-	const char *target;
-	int rc;
+	const char *target = target_of(dev, request);
+	int rc = plan_touch(plan, &dev->key, err);
 
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	target = target_of(dev, request);
-	rc = plan_touch(plan, &dev->key, err);
 	if (rc || holds(dev, which, target) ||
 	    (!request->value[0] && ends_with_claim(dev, which) && vfio_released(m, plan, dev)))
 		return rc;
@@ -166,38 +153,37 @@ static int predict(struct model *m, const struct request *request, struct plan *
 	return plan_step(plan, &vfconf_verb, &request->dev, text, err);
 }
 
-static int prepare(struct model *m, const struct request *request, struct err *err)
+static int prepare(struct model *m, struct device *dev, const struct request *request,
+		   struct err *err)
 {
 	enum vfconf which = vfconf_find(request->file);
-	struct device *dev = model_edit(m, &request->dev, false);
 
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	if (request->value[0] && !asked_of(&dev->intent, which)[0] &&
-	    !before_of(&dev->intent, which)[0]) {
-		now_of(dev, which, before_of(&dev->intent, which));
+	(void)m;
+	(void)err;
+	if (request->value[0] && !FIELD(&dev->intent, which, asked)[0] &&
+	    !FIELD(&dev->intent, which, before)[0]) {
+		now_of(dev, which, FIELD(&dev->intent, which, before));
 		*claimed_of(&dev->intent, which) = dev->intent.claim[0];
 	}
 	return 0;
 }
 
-static int settle(struct model *m, const struct request *request, struct err *err)
+static int settle(struct model *m, struct device *dev, const struct request *request,
+		  struct err *err)
 {
 	enum vfconf which = vfconf_find(request->file);
-	struct device *dev = model_edit(m, &request->dev, false);
 	char now[VFCONF_VALUE];
 
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	(void)m;
 	now_of(dev, which, now);
 	if (request->value[0] && strcmp(now, request->value))
 		return fail(err, EIO,
 			    "%s of %s is %s and not %s although the kernel reported success; dmesg "
 			    "may say why",
 			    request->file, dev->key.name, now, request->value);
-	str_copy(asked_of(&dev->intent, which), VFCONF_VALUE, request->value);
+	str_copy(FIELD(&dev->intent, which, asked), VFCONF_VALUE, request->value);
 	if (!request->value[0]) {
-		before_of(&dev->intent, which)[0] = '\0';
+		FIELD(&dev->intent, which, before)[0] = '\0';
 		*claimed_of(&dev->intent, which) = false;
 	}
 	return 0;
@@ -234,9 +220,8 @@ static int give_back(const struct device *dev, bool force, struct plan *plan, st
 /* ---- steps */
 
 /* The devices were just looked at. */
-static int learn(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int learn(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	struct backend *b = backend;
 	char text[VFCONF_TEXT] = "", value[VFCONF_VALUE];
 	const struct device *dev;
 
@@ -296,15 +281,15 @@ static int set(struct backend *b, struct step *step, const char *conf, unsigned 
 	return rc;
 }
 
-static int set_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int set_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	bool told = true;
-	int rc = set(backend, step, step->value, ms, &told, err);
+	int rc = set(b, step, step->value, ms, &told, err);
 
 	if (rc || told)
 		return rc;
 	/* The engine undoes what succeeded. */
-	rc = set(backend, step, step->former, ms, &told, err);
+	rc = set(b, step, step->former, ms, &told, err);
 	if (rc)
 		return fail_wrap(err, "%s of %s can be neither read back nor undone", step->value,
 				 step->dev.name);
@@ -316,17 +301,17 @@ static int set_run(void *backend, struct step *step, unsigned int ms, struct err
 }
 
 /* The kernel says that it has done it. */
-static int set_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int set_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	bool told;
 
-	return set(backend, step, step->former, ms, &told, err);
+	return set(b, step, step->former, ms, &told, err);
 }
 
-static int back_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int back_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	bool told;
-	int rc = set(backend, step, step->value, ms, &told, err);
+	int rc = set(b, step, step->value, ms, &told, err);
 
 	if (!rc || rc == -ETIMEDOUT || rc == -ENODEV)
 		return rc;

@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backend/bus.h"
 #include "backend/called.h"
@@ -25,14 +24,6 @@
 bool usb_is_host(const char *driver)
 {
 	return driver[0] && strcmp(driver, "usbfs");
-}
-
-/* Makes a device's own words fit for files and sentences. */
-static void sanitize(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~' || *text == '"')
-			*text = '?';
 }
 
 /* Hexadecimal digits without 0x, as attributes of USB have them. */
@@ -172,7 +163,7 @@ static void read_serial(const struct sysfs *s, const char *name, struct facts *f
 	/* The identity has 64 bits: the hash of the whole text, never 0. */
 	f->serial = fnv1a(FNV1A, text, (size_t)n);
 	f->serial += !f->serial;
-	sanitize(text);
+	pci_quote(text);
 	snprintf(f->usb_serial, sizeof(f->usb_serial), "%.*s", (int)sizeof(f->usb_serial) - 1, text);
 }
 
@@ -247,14 +238,11 @@ void usb_path(const char *target, const char *root_speed, char *ret, size_t size
 
 static void read_place(const struct sysfs *s, const char *name, struct facts *f)
 {
-	char link[sizeof(USB_DEVICES) + KEY_NAME + 1], target[PATH_MAX], speed[16] = "", root[KEY_NAME];
-	const char *at;
-	ssize_t n;
+	char target[PATH_MAX], speed[16] = "", root[KEY_NAME];
+	const char *at = NULL;
 
-	snprintf(link, sizeof(link), USB_DEVICES "/%.*s", KEY_NAME - 1, name);
-	n = readlinkat(s->fd[ROOT_SYS], link, target, sizeof(target) - 1);
-	target[n < 0 ? 0 : n] = '\0';
-	at = root_of(target);
+	if (!sysfs_target(s, target, USB_DEVICES "/%s", name))
+		at = root_of(target);
 	if (!at)
 		return;
 	snprintf(root, sizeof(root), "%.*s", (int)strcspn(at, "/"), at);
@@ -343,7 +331,7 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	f.devnum = read_number(s, name, "devnum");
 	if (sysfs_read(s, ROOT_SYS, f.speed, sizeof(f.speed), USB_DEVICES "/%s/speed", name) < 0)
 		f.speed[0] = '\0';
-	sanitize(f.speed);
+	pci_quote(f.speed);
 	read_serial(s, name, &f);
 	read_word(s, name, "manufacturer", f.manufacturer);
 	read_word(s, name, "product", f.product);
@@ -372,20 +360,14 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 static bool heard(const struct uevent *ev, struct key *ret)
 {
 	const char *slash = strrchr(ev->devpath, '/');
+	size_t n = slash ? strcspn(slash + 1, ":") : KEY_NAME;
 	char name[KEY_NAME];
 
-	if (!slash)
-		return false;
 	/* A root hub's is 1-0:1.0 below usb1; but a hub has none to claim. */
-	if (strchr(slash, ':')) {
-		size_t n = strcspn(slash + 1, ":");
-
-		if (n >= sizeof(name))
-			return false;
-		snprintf(name, sizeof(name), "%.*s", (int)n, slash + 1);
-		return key_make(BUS_USB, name, ret);
-	}
-	return key_make(BUS_USB, slash + 1, ret);
+	if (n >= sizeof(name))
+		return false;
+	snprintf(name, sizeof(name), "%.*s", (int)n, slash + 1);
+	return key_make(BUS_USB, name, ret);
 }
 
 const struct bus_ops usb_bus = {

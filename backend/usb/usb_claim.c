@@ -3,7 +3,6 @@
  * opens the node can have them. Never by `authorized`, which would keep a VMM out too. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "backend/claim.h"
@@ -11,7 +10,6 @@
 #include "backend/use.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
@@ -20,13 +18,6 @@
 static bool fits(const struct device *dev)
 {
 	return dev->facts.class_code >> 16 != USB_CLASS_HUB;
-}
-
-static int find(struct model *m, const struct request *request, const struct device **ret,
-		struct err *err)
-{
-	*ret = model_find(m, &request->dev);
-	return *ret ? 0 : fail(err, ENODEV, "%s is gone", request->dev.name);
 }
 
 /* ---- refusals */
@@ -150,14 +141,12 @@ static int plan_release(const struct device *dev, const struct request *request,
 	return rc ? rc : plan_bind(dev, plan, err);
 }
 
-static int expand(struct model *m, const struct request *request, struct plan *plan,
-		  struct err *err)
+static int expand(struct model *m, const struct device *dev, const struct request *request,
+		  struct plan *plan, struct err *err)
 {
-	const struct device *dev;
-	int rc = find(m, request, &dev, err);
+	int rc = plan_touch(plan, &dev->key, err);
 	bool held;
 
-	rc = rc ? rc : plan_touch(plan, &request->dev, err);
 	if (rc)
 		return rc;
 	if (!request->value[0])
@@ -186,16 +175,15 @@ static int allocate(const struct device *dev, const struct request *request, str
 }
 
 /* Notes which driver had each interface. What does not fit is given to the kernel's choice. */
-static int prepare(struct model *m, const struct request *request, struct err *err)
+static int prepare(struct model *m, struct device *dev, const struct request *request,
+		   struct err *err)
 {
-	struct device *dev = model_edit(m, &request->dev, false);
-	struct intent *w = dev ? &dev->intent : NULL;
+	struct intent *w = &dev->intent;
 	char name[FORMER_NAME], known[DRIVER_NAME];
 	struct usb_interface u;
 	const char *text;
 
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	(void)err;
 	if (!request->value[0])
 		return 0;
 	note_forced(m, dev, request);
@@ -211,31 +199,21 @@ static int prepare(struct model *m, const struct request *request, struct err *e
 	return 0;
 }
 
-static int settle(struct model *m, const struct request *request, struct err *err)
+static int settle(struct model *m, struct device *dev, const struct request *request,
+		  struct err *err)
 {
-	struct device *dev = model_edit(m, &request->dev, false);
-
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	if (!request->value[0]) {
-		dev->intended[0] = '\0';
-		intent_end_claim(&dev->intent);
-		return 0;
-	}
-	if (dev->facts.use != USE_GUEST)
+	(void)m;
+	if (request->value[0] && dev->facts.use != USE_GUEST)
 		return fail(err, EIO,
 			    "an interface of %s is with %s again although the kernel reported "
 			    "success; write again",
 			    dev->key.name, dev->facts.driver);
-	if (!dev->facts.nodes[0])
+	if (request->value[0] && !dev->facts.nodes[0])
 		return fail(err, EIO,
 			    "%s has no node /dev/bus/usb/%03u/%03u; check that udev or devtmpfs is "
 			    "running",
 			    dev->key.name, dev->facts.busnum, dev->facts.devnum);
-	STR_COPY(dev->intent.claim, request->value);
-	dev->intended[0] = '\0';
-	if (!dev->intent.pinned[0])
-		STR_COPY(dev->intent.pinned, dev->names.resource);
+	claim_note(dev, request->value);
 	return 0;
 }
 
@@ -249,7 +227,6 @@ static int refuse(struct model *m, const struct device *dev, struct err *err)
 }
 
 const struct claim_ops usb_claim = {
-	.name = "usb",
 	.bus = BUS_USB,
 	.fits = fits,
 	.expand = expand,

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include <unistd.h>
 
 #include "backend/internal.h"
 #include "backend/steps.h"
@@ -258,32 +257,32 @@ void usb_keep_nodes(struct backend *b, const struct key *dev)
 	pthread_mutex_unlock(&b->owning);
 }
 
-static int own_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int own_learn(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	struct usb_known known;
 	bool is_back;
 
 	(void)ms;
 	(void)err;
-	if (!strcmp(step->value, USB_NODE_BACK) || !look_up(backend, &step->dev, &known))
+	if (!strcmp(step->value, USB_NODE_BACK) || !look_up(b, &step->dev, &known))
 		return 0;
 	is_back = known.intent.claim[0] &&
 		  !strcmp(usb_node_goes_to(&known.intent, known.node), USB_NODE_BACK);
-	remember(backend, &step->dev, &known, is_back);
+	remember(b, &step->dev, &known, is_back);
 	return 0;
 }
 
-static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int own_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	(void)ms;
-	return give_in_turn(backend, &step->dev, step->value, step, err);
+	return give_in_turn(b, &step->dev, step->value, step, err);
 }
 
-static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int own_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	(void)ms;
 	return step->former[0]
-		       ? give_in_turn(backend, &step->dev, step->former, NULL, err)
+		       ? give_in_turn(b, &step->dev, step->former, NULL, err)
 		       : 0;
 }
 

@@ -3,9 +3,7 @@
  * lock: helpers do them. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "backend/bus.h"
 #include "backend/internal.h"
@@ -20,7 +18,6 @@
 
 #define BIND_MS 10000
 #define UNBIND_MS 30000
-#define PATH_SIZE 160
 #define NAME_SIZE (KEY_NAME + 16)
 
 /* Takes "1.0 usbhid" of this device apart: the interface's name in the kernel, and the driver. */
@@ -43,15 +40,6 @@ static void driver_now(struct backend *b, const char *name, char ret[static DRIV
 		ret[0] = '\0';
 }
 
-static int write_driver(struct backend *b, const char *name, const char *driver, const char *file,
-			struct step *step, unsigned int ms)
-{
-	char path[PATH_SIZE];
-
-	snprintf(path, sizeof(path), USB_DRIVERS "/%s/%s", driver, file);
-	return step_write(b, path, name, ms, step);
-}
-
 static int explain(struct backend *b, const struct step *step, const char *op, const char *name,
 		   const char *driver, int rc, unsigned int ms, struct err *err)
 {
@@ -66,7 +54,7 @@ static int explain(struct backend *b, const struct step *step, const char *op, c
 static int take(struct backend *b, const char *name, const char *driver, struct step *step,
 		unsigned int ms, struct err *err)
 {
-	int rc = write_driver(b, name, driver, "unbind", step, ms);
+	int rc = step_write(b, step, ms, name, USB_DRIVERS "/%s/unbind", driver);
 	char now[DRIVER_NAME];
 
 	driver_now(b, name, now);
@@ -91,8 +79,8 @@ static int give(struct backend *b, const char *name, const char *driver, struct 
 
 	if (has_driver(b, name)) /* another interface's bind took it along, or it was never taken */
 		return 0;
-	rc = driver[0] ? write_driver(b, name, driver, "bind", step, ms)
-		       : step_write(b, "bus/usb/drivers_probe", name, ms, step);
+	rc = driver[0] ? step_write(b, step, ms, name, USB_DRIVERS "/%s/bind", driver)
+		       : step_write(b, step, ms, name, "bus/usb/drivers_probe");
 	if (!rc || (rc == -EBUSY && has_driver(b, name)))
 		return 0;
 	/* That driver was unloaded, or wants another interface of it first. */
@@ -101,22 +89,21 @@ static int give(struct backend *b, const char *name, const char *driver, struct 
 	return explain(b, step, "bind", name, driver, rc, ms, err);
 }
 
-static int unbind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int unbind_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	char name[NAME_SIZE], driver[DRIVER_NAME], now[DRIVER_NAME];
 
 	if (parse(step, name, driver))
 		return fail(err, EINVAL, "unbind %s: not an interface of %s", step->value, step->dev.name);
-	driver_now(backend, name, now);
-	if (!usb_is_host(now) && bus_shows(backend, &step->dev))
+	driver_now(b, name, now);
+	if (!usb_is_host(now) && bus_shows(b, &step->dev))
 		return 0;
-	return take(backend, name, driver, step, ms, err);
+	return take(b, name, driver, step, ms, err);
 }
 
-static int unbind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int unbind_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	char name[NAME_SIZE], driver[DRIVER_NAME];
-	struct backend *b = backend;
 	int rc;
 
 	if (parse(step, name, driver))
@@ -149,29 +136,28 @@ static int each_interface(struct backend *b, bool gives, struct step *step, unsi
 }
 
 /* Whatever was bound since the plan was made, or did not fit into it. */
-static int rest_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int rest_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	return each_interface(backend, false, step, ms, err);
+	return each_interface(b, false, step, ms, err);
 }
 
-static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int probe_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	return each_interface(backend, true, step, ms, err);
+	return each_interface(b, true, step, ms, err);
 }
 
-static int bind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int bind_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	char name[NAME_SIZE], driver[DRIVER_NAME];
 
 	if (parse(step, name, driver))
 		return fail(err, EINVAL, "bind %s: not an interface of %s", step->value, step->dev.name);
-	return give(backend, name, driver, step, ms, err);
+	return give(b, name, driver, step, ms, err);
 }
 
-static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int bind_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	char name[NAME_SIZE], driver[DRIVER_NAME], now[DRIVER_NAME];
-	struct backend *b = backend;
 	int rc;
 
 	if (parse(step, name, driver))
@@ -183,11 +169,11 @@ static int bind_undo(void *backend, struct step *step, unsigned int ms, struct e
 	return rc ? rc : take(b, name, now, step, ms, err);
 }
 
-static int probe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int probe_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	int rc = step_refuse_undo(backend, step, refuse_step, err);
+	int rc = step_refuse_undo(b, step, refuse_step, err);
 
-	return rc ? rc : rest_run(backend, step, ms, err);
+	return rc ? rc : rest_run(b, step, ms, err);
 }
 
 /* Whether a pod may lose it the plan has asked: meanwhile none can get it. */

@@ -16,6 +16,7 @@
 struct question {
 	struct model *m;
 	const struct device *asked, *member;
+	const char *before; /* of a sentence about the member: relation() */
 	const struct request *request;
 	const struct plan *plan;
 	const struct device *used; /* as in struct obstacle */
@@ -34,9 +35,7 @@ static const char *relation(const struct device *asked, const struct device *mem
 
 static int refuse_unknown(const struct question *q, struct err *err)
 {
-	char buf[128];
-
-	return refuse_doubt(relation(q->asked, q->member, buf), q->member, err);
+	return refuse_doubt(q->before, q->member, err);
 }
 
 /* Says so of the group: the kernel does not tell which member needs that memory. */
@@ -88,11 +87,9 @@ static bool is_others(const struct question *q, const struct device *dev)
 
 static int refuse_intended(const struct question *q, struct err *err)
 {
-	char buf[128];
-
 	if (q->request->restores || !strcmp(q->member->intended, q->request->value))
 		return 0;
-	return refuse_coming(relation(q->asked, q->member, buf), q->member, err);
+	return refuse_coming(q->before, q->member, err);
 }
 
 /* How to end the claim that is in the way. */
@@ -139,32 +136,27 @@ static int refuse_held(const struct question *q, struct err *err)
 
 static int refuse_pf(const struct question *q, struct err *err)
 {
-	char buf[128];
-
-	return refuse_parent(relation(q->asked, q->member, buf), q->member, q->plan, err);
+	return refuse_parent(q->before, q->member, q->plan, err);
 }
 
 static int refuse_vf(const struct question *q, struct err *err)
 {
 	const struct device *member = q->member, *pf = model_parent(q->m, member);
-	char buf[128];
 
 	if (!pf || pf->facts.use != USE_GUEST || vfio_released(q->m, q->plan, pf))
 		return 0;
 	return fail(
 		err, EOPNOTSUPP, "%s%s is a VF of %s, which is on %s itself; release that first",
-		relation(q->asked, member, buf), member->key.name, pf->key.name, pf->facts.driver);
+		q->before, member->key.name, pf->key.name, pf->facts.driver);
 }
 
 /* The device goes away when its controller, the member, is claimed. */
 static int refuse_carried(const struct question *q, const char *what, const struct device *dev,
 			  const char *claim, struct err *err)
 {
-	char buf[128];
-
 	return fail(err, EBUSY,
 		    "%s%s carries %s%s, which is claimed by %s; write none to its claim first",
-		    relation(q->asked, q->member, buf), q->member->key.name, what, dev->key.name,
+		    q->before, q->member->key.name, what, dev->key.name,
 		    claim);
 }
 
@@ -172,7 +164,7 @@ static int refuse_usb(const struct question *q, struct err *err)
 {
 	const struct device *usb[GROUP_USB];
 	size_t n = model_children(q->m, &q->member->key, BUS_USB, usb, GROUP_USB);
-	char buf[128], claim[CLAIM_NAME];
+	char claim[CLAIM_NAME];
 
 	for (size_t i = 0; i < n && i < GROUP_USB; i++) {
 		const struct request *also = plan_requested(q->plan, &usb[i]->key, "claim");
@@ -182,7 +174,7 @@ static int refuse_usb(const struct question *q, struct err *err)
 			return fail(err, EINVAL,
 				    "%s%s carries USB device %s, which goes away when its "
 				    "controller is claimed; this transaction claims both",
-				    relation(q->asked, q->member, buf), q->member->key.name,
+				    q->before, q->member->key.name,
 				    usb[i]->key.name);
 		if (claim[0])
 			return refuse_carried(q, "USB device ", usb[i], claim, err);
@@ -281,7 +273,10 @@ static void find_obstacle(struct question q, const struct vfio_group *g, struct 
 
 static int say_obstacle(struct question q, const struct obstacle *o, struct err *err)
 {
+	char buf[128];
+
 	q.member = o->member;
+	q.before = o->member ? relation(q.asked, o->member, buf) : "";
 	q.used = o->used;
 	return o->refuse ? o->refuse(&q, err) : 0;
 }
@@ -289,7 +284,7 @@ static int say_obstacle(struct question q, const struct obstacle *o, struct err 
 int vfio_refuse_claim(struct model *m, const struct device *asked, const struct vfio_group *g,
 		      const struct request *request, const struct plan *plan, struct err *err)
 {
-	const struct question q = { m, asked, NULL, request, plan, NULL };
+	const struct question q = { m, asked, NULL, "", request, plan, NULL };
 	struct obstacle o;
 
 	find_obstacle(q, g, &o);
@@ -318,7 +313,7 @@ static void find_any(struct model *m, const struct device *dev, struct obstacle 
 		*ret = (struct obstacle){ .refuse = refuse_large };
 		return;
 	}
-	find_obstacle((struct question){ m, dev, NULL, &anybody, &alone, NULL }, &g, ret);
+	find_obstacle((struct question){ m, dev, NULL, "", &anybody, &alone, NULL }, &g, ret);
 	for (size_t i = 0; i < g.n && !ret->refuse; i++)
 		if (refuse_busy(&(struct question){ .m = m, .member = g.members[i] }, NULL))
 			*ret = (struct obstacle){ refuse_busy, g.members[i], NULL };
@@ -327,7 +322,7 @@ static void find_any(struct model *m, const struct device *dev, struct obstacle 
 static int say_any(struct model *m, const struct device *dev, const struct obstacle *o,
 		   struct err *err)
 {
-	return say_obstacle((struct question){ m, dev, NULL, &anybody, &alone, NULL }, o, err);
+	return say_obstacle((struct question){ m, dev, NULL, "", &anybody, &alone, NULL }, o, err);
 }
 
 const struct claim_rules vfio_claim_rules = { find_any, say_any };

@@ -9,7 +9,6 @@
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
@@ -274,16 +273,12 @@ static bool claim_fits(const struct device *dev)
 	return !device_is_bridge(&dev->facts);
 }
 
-static int claim_expand(struct model *m, const struct request *request, struct plan *plan,
-			struct err *err)
+static int claim_expand(struct model *m, const struct device *dev, const struct request *request,
+			struct plan *plan, struct err *err)
 {
-	const struct device *dev = model_find(m, &request->dev);
 	struct vfio_group g;
-	int rc;
+	int rc = vfio_find_group(m, dev, &g, err);
 
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	rc = vfio_find_group(m, dev, &g, err);
 	if (!rc)
 		rc = refuse_discord(dev, &g, request, plan, err);
 	if (rc)
@@ -311,22 +306,17 @@ static void remember(struct device *dev)
 	w->former_known = host_driver || !(vfio_bound(dev) || device_is_vf(dev));
 }
 
-static int claim_prepare(struct model *m, const struct request *request, struct err *err)
+static int claim_prepare(struct model *m, struct device *dev, const struct request *request,
+			 struct err *err)
 {
-	const struct device *dev = model_find(m, &request->dev);
 	struct vfio_group g;
-	int rc;
+	int rc = is_release(request) ? 0 : vfio_find_group(m, dev, &g, err);
 
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	rc = is_release(request) ? 0 : vfio_find_group(m, dev, &g, err);
 	if (rc || is_release(request))
 		return rc;
 	for (size_t i = 0; i < g.n; i++) {
 		struct device *edit = model_edit(m, &g.members[i]->key, false);
 
-		if (!edit)
-			return fail(err, ENODEV, "%s is gone", g.members[i]->key.name);
 		remember(edit);
 		note_forced(m, edit, request);
 	}
@@ -360,41 +350,19 @@ static int verify_release(const struct device *dev, struct err *err)
 	return 0;
 }
 
-static int note(struct model *m, const struct device *dev, const char *who, struct err *err)
+static int claim_settle(struct model *m, struct device *dev, const struct request *request,
+			struct err *err)
 {
-	struct device *edit = model_edit(m, &dev->key, false);
-
-	if (!edit)
-		return fail(err, ENODEV, "%s is gone", dev->key.name);
-	edit->intended[0] = '\0';
-	if (who[0]) {
-		STR_COPY(edit->intent.claim, who);
-		edit->intent.vfs_wanted = false; /* they are gone */
-		edit->intent.num_vfs = 0;
-		if (!edit->intent.pinned[0])
-			STR_COPY(edit->intent.pinned, edit->names.resource);
-	} else {
-		intent_end_claim(&edit->intent);
-	}
-	return 0;
-}
-
-static int claim_settle(struct model *m, const struct request *request, struct err *err)
-{
-	const struct device *dev = model_find(m, &request->dev);
 	const char *who = is_release(request) ? "" : request->value;
 	struct vfio_group g;
-	int rc;
+	int rc = vfio_find_group(m, dev, &g, err);
 
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", request->dev.name);
-	rc = vfio_find_group(m, dev, &g, err);
 	if (!rc && !who[0])
-		part(&g, dev);
+		part(&g, model_find(m, &dev->key)); /* as it was before this commit's edits */
 	for (size_t i = 0; !rc && i < g.n; i++)
 		rc = who[0] ? verify_claim(g.members[i], err) : verify_release(g.members[i], err);
 	for (size_t i = 0; !rc && i < g.n; i++)
-		rc = note(m, g.members[i], who, err);
+		claim_note(model_edit(m, &g.members[i]->key, false), who);
 	return rc;
 }
 
@@ -413,7 +381,6 @@ static int claim_predict(struct model *m, const struct request *request, struct 
 }
 
 const struct claim_ops vfio_claim = {
-	.name = "vfio-pci",
 	.bus = BUS_PCI,
 	.fits = claim_fits,
 	.expand = claim_expand,

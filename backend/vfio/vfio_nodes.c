@@ -13,7 +13,6 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/pci.h"
 #include "pcidevfs/util.h"
 #include "vfio.h"
 
@@ -37,13 +36,6 @@ bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
 	}
 	*ret = shared ? (struct node_owner){ w->uid, w->gid } : (struct node_owner){ 0 };
 	return owned;
-}
-
-static int own_node(struct backend *b, const char *path, struct node_owner own, struct err *err)
-{
-	int rc = node_own(b->sys.fd[ROOT_DEV], path, AT_SYMLINK_NOFOLLOW, path, own, err);
-
-	return rc == -ENOENT ? 0 : rc; /* the node went away with its driver */
 }
 
 static int find_nodes(struct backend *b, const struct key *dev, struct nodes *ret, struct err *err)
@@ -71,65 +63,48 @@ static int find_nodes(struct backend *b, const struct key *dev, struct nodes *re
 static int own_nodes(struct backend *b, const struct key *dev, const struct node_owners *own,
 		     struct err *err)
 {
+	const int dir = b->sys.fd[ROOT_DEV], flags = AT_SYMLINK_NOFOLLOW;
 	struct nodes n;
 	int rc = find_nodes(b, dev, &n, err);
 
 	if (!rc && n.group[0])
-		rc = own_node(b, n.group, own->group, err);
+		rc = node_own(dir, n.group, flags, n.group, own->group, err);
 	if (!rc && n.cdev[0])
-		rc = own_node(b, n.cdev, own->cdev, err);
+		rc = node_own(dir, n.cdev, flags, n.cdev, own->cdev, err);
 	return rc;
 }
 
-/* Finds the members whose nodes change owner: in an operation all, because they will be claimed;
- * else the claimed ones. Nodes of another tool's vfio-pci stay as they are. */
-static int find_members(struct model *m, const struct key *asked, bool in_op,
-			struct vfio_group *ret, struct err *err)
-{
-	const struct device *dev = model_find(m, asked);
-	size_t n = 0;
-	int rc;
-
-	*ret = (struct vfio_group){ 0 };
-	rc = dev ? vfio_find_group(m, dev, ret, err)
-		 : fail(err, ENODEV, "%s is gone", asked->name);
-	for (size_t i = 0; !rc && i < ret->n; i++)
-		if (in_op || ret->members[i]->intent.claim[0] ||
-		    ret->members[i]->intent.former_known)
-			ret->members[n++] = ret->members[i];
-	ret->n = n;
-	return rc;
-}
-
-/* Allocates the members' keys and finds their requested owner as of now, because chown may have
- * come after the plan. Returns 0; -ENODATA (without a sentence): in an operation, nobody was given
- * the nodes. */
+/* Allocates the keys of the members whose nodes change owner: in an operation all, because they will
+ * be claimed; else the claimed ones, since nodes of another tool's vfio-pci stay as they are. Finds
+ * their requested owner as of now, because chown may have come after the plan. Returns 0; -ENODATA
+ * (without a sentence): in an operation, nobody was given the nodes. */
 static int find_recipients(struct backend *b, const struct key *asked, bool in_op,
 			   struct key **ret, size_t *ret_n, struct node_owners *ret_own,
 			   struct err *err)
 {
-	struct node_owner own;
+	const struct device *dev;
+	struct node_owner own = { 0 };
 	struct vfio_group g;
-	bool owned = false;
-	struct key *keys;
+	size_t n = 0;
 	int rc;
 
 	model_lock(b->model);
-	rc = find_members(b->model, asked, in_op, &g, err);
-	if (!rc && g.n)
-		owned = vfio_owner(&g, &own) || !in_op;
-	if (!rc && !owned)
+	dev = model_find(b->model, asked);
+	rc = dev ? vfio_find_group(b->model, dev, &g, err)
+		 : fail(err, ENODEV, "%s is gone", asked->name);
+	for (size_t i = 0; !rc && i < g.n; i++)
+		if (in_op || g.members[i]->intent.claim[0] || g.members[i]->intent.former_known)
+			g.members[n++] = g.members[i];
+	g.n = n;
+	if (!rc && (!n || (!vfio_owner(&g, &own) && in_op)))
 		rc = -ENODATA;
-	keys = rc ? NULL : calloc(g.n, sizeof(*keys));
-	for (size_t i = 0; keys && i < g.n; i++)
-		keys[i] = g.members[i]->key;
+	*ret = rc ? NULL : calloc(n, sizeof(**ret));
+	for (size_t i = 0; *ret && i < n; i++)
+		(*ret)[i] = g.members[i]->key;
 	model_unlock(b->model);
-	if (rc || !keys)
-		return rc ? rc : fail_nomem(err);
-	*ret = keys;
-	*ret_n = g.n;
+	*ret_n = *ret ? n : 0;
 	*ret_own = (struct node_owners){ own, own };
-	return 0;
+	return rc || *ret ? rc : fail_nomem(err);
 }
 
 /* own NULL: the requested owner. */
@@ -198,12 +173,12 @@ static int record_owners(struct backend *b, struct step *step, struct err *err)
 	return 0;
 }
 
-static int own_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int own_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	int rc = record_owners(backend, step, err);
+	int rc = record_owners(b, step, err);
 
 	(void)ms;
-	return rc ? rc : give(backend, &step->dev, true, NULL, err);
+	return rc ? rc : give(b, &step->dev, true, NULL, err);
 }
 
 /* Unreadable text means root. */
@@ -215,12 +190,12 @@ static struct node_owners parse_owners(const char *text)
 	return n == 4 ? o : (struct node_owners){ 0 };
 }
 
-static int own_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int own_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	const struct node_owners former = parse_owners(step->former);
 
 	(void)ms;
-	return give(backend, &step->dev, true, strcmp(step->former, STAYS) ? &former : NULL, err);
+	return give(b, &step->dev, true, strcmp(step->former, STAYS) ? &former : NULL, err);
 }
 
 const struct verb vfio_own = { .of = "vfio",

@@ -3,7 +3,6 @@
 #include "vfio.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,17 +22,13 @@
 #include "backend/use.h"
 
 #define DRIVERS "bus/pci/drivers"
-#define PATH_SIZE 160 /* of the longest path made here, with room */
 
 static int write_driver(struct backend *b, const char *driver, const char *file, struct step *step,
 			unsigned int ms)
 {
-	char path[PATH_SIZE];
-
 	if (strchr(driver, '/')) /* the name may come from the state file */
 		return -ENOENT;
-	snprintf(path, sizeof(path), DRIVERS "/%s/%s", driver, file);
-	return step_write(b, path, step->dev.name, ms, step);
+	return step_write(b, step, ms, step->dev.name, DRIVERS "/%s/%s", driver, file);
 }
 
 /* A newline alone clears it; an empty write never reaches the kernel. */
@@ -44,23 +39,19 @@ static const char *override_text(const char *driver)
 
 static int write_override(struct backend *b, const char *driver, struct step *step, unsigned int ms)
 {
-	char path[PATH_SIZE];
-
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", step->dev.name);
-	return step_write(b, path, override_text(driver), ms, step);
+	return step_write(b, step, ms, override_text(driver), PCI_DEVICES "/%s/driver_override",
+			  step->dev.name);
 }
 
 int vfio_lift(struct backend *b, const struct key *dev, const char *former, unsigned int ms)
 {
-	char path[PATH_SIZE], driver[DRIVER_NAME];
-	const char *argv[] = { "write", path, NULL, NULL };
+	char driver[DRIVER_NAME];
 
 	former_get(former, FORMER_OVERRIDE, driver, sizeof(driver));
-	argv[2] = override_text(driver);
 	if (driver_is_vfio(driver)) /* it was there before the claim, and stays */
 		return 0;
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", dev->name);
-	return io_call(b->io, argv, ms, NULL, NULL, NULL);
+	return step_write(b, NULL, ms, override_text(driver), PCI_DEVICES "/%s/driver_override",
+			  dev->name);
 }
 
 int vfio_early(const struct sysfs *s, const struct key *dev, const char *with, struct err *err)
@@ -84,8 +75,8 @@ static bool driver_there(struct backend *b, const char *driver)
 }
 
 /* Turns the kernel's errno into the cause, as far as it can be found. */
-static int explain_as(const char *op, struct backend *b, const struct step *step, int rc,
-		      const char *driver, unsigned int ms, struct err *err)
+static int explain(struct backend *b, const struct step *step, const char *op, int rc,
+		   const char *driver, unsigned int ms, struct err *err)
 {
 	const char *name = step->dev.name;
 	int r = step_trouble(b, op, &step->dev, rc, ms, "the driver is still at work", err);
@@ -105,24 +96,14 @@ static int explain_as(const char *op, struct backend *b, const struct step *step
 		    driver ? driver : "the kernel", strerror(-rc));
 }
 
-static int explain(struct backend *b, const struct step *step, int rc, const char *driver,
-		   unsigned int ms, struct err *err)
-{
-	return explain_as(step->verb->name, b, step, rc, driver, ms, err);
-}
-
 /* The kernel prints an unset override as "(null)". */
 static int read_override(struct backend *b, const char *name, unsigned int ms, struct out *ret)
 {
-	char path[PATH_SIZE];
-	const char *const argv[] = { "read", path, NULL };
-	int rc;
+	int rc = step_read(b, ms, ret, PCI_DEVICES "/%s/driver_override", name);
 
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s/driver_override", name);
-	rc = io_call(b->io, argv, ms, ret, NULL, NULL);
 	if (!rc && !strcmp(out_text(ret), "(null)"))
 		ret->data[ret->len = 0] = '\0';
-	return !rc && ret->failed ? -ENOMEM : rc;
+	return rc;
 }
 
 /* Records the override that a release must restore. Our own, after a crash or on an adopted device,
@@ -141,9 +122,8 @@ static void remember_override(struct model *m, const struct step *step)
 	model_unlock(m);
 }
 
-static int override_learn(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int override_learn(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	struct backend *b = backend;
 	struct out former = { 0 };
 	int rc = read_override(b, step->dev.name, ms, &former);
 
@@ -151,29 +131,29 @@ static int override_learn(void *backend, struct step *step, unsigned int ms, str
 		rc = -ENAMETOOLONG;
 	out_free(&former);
 	if (rc)
-		return explain(b, step, rc, NULL, ms, err);
+		return explain(b, step, step->verb->name, rc, NULL, ms, err);
 	step->recorded = true;
 	if (driver_is_vfio(step->value))
 		remember_override(b->model, step);
 	return 0;
 }
 
-static int override_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int override_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	int rc;
 
 	/* Checked first: an override without its driver leaves the device driverless. */
-	if (driver_is_vfio(step->value) && !driver_there(backend, step->value))
-		return explain(backend, step, -ENOENT, step->value, ms, err);
-	rc = write_override(backend, step->value, step, ms);
-	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
+	if (driver_is_vfio(step->value) && !driver_there(b, step->value))
+		return explain(b, step, step->verb->name, -ENOENT, step->value, ms, err);
+	rc = write_override(b, step->value, step, ms);
+	return rc ? explain(b, step, step->verb->name, rc, NULL, ms, err) : 0;
 }
 
-static int override_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int override_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	int rc = write_override(backend, step->former, step, ms);
+	int rc = write_override(b, step->former, step, ms);
 
-	return rc ? explain(backend, step, rc, NULL, ms, err) : 0;
+	return rc ? explain(b, step, step->verb->name, rc, NULL, ms, err) : 0;
 }
 
 /* An unbind ends only when the holder closes the device. */
@@ -210,45 +190,38 @@ static int unbind(struct backend *b, struct step *step, const char *driver, unsi
 	    sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", step->dev.name))
 		return 0;
 	return rc == -ETIMEDOUT ? tell_holder(b, step, ms, err)
-				: explain(b, step, rc, driver, ms, err);
+				: explain(b, step, step->verb->name, rc, driver, ms, err);
+}
+
+static int unbind_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
+{
+	return unbind(b, step, step->value, ms, err);
 }
 
 /* Sets the override to the driver first. Otherwise the kernel refuses a device that is bound by a
  * dynamic id, whose override names another driver, or that is a VF of a PF with
- * sriov_drivers_autoprobe 0. */
-static int bind_back(struct backend *b, struct step *step, const char *driver, unsigned int ms,
-		     struct err *err)
+ * sriov_drivers_autoprobe 0. The undo of an earlier step, always the override's, then restores the
+ * right one. */
+static int unbind_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	char now[DRIVER_NAME];
 	int rc;
 
 	driver_now(b, step->dev.name, now);
-	if (!strcmp(now, driver))
+	if (!strcmp(now, step->value))
 		return 0; /* never taken from it */
-	rc = write_override(b, driver, step, ms);
+	rc = write_override(b, step->value, step, ms);
 	if (rc)
-		return explain_as("driver_override", b, step, rc, NULL, ms, err);
-	rc = write_driver(b, driver, "bind", step, ms);
-	return rc ? explain_as("bind", b, step, rc, driver, ms, err) : 0;
+		return explain(b, step, "driver_override", rc, NULL, ms, err);
+	rc = write_driver(b, step->value, "bind", step, ms);
+	return rc ? explain(b, step, "bind", rc, step->value, ms, err) : 0;
 }
 
-static int unbind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int bind_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	return unbind(backend, step, step->value, ms, err);
-}
-
-/* The undo of an earlier step, always the override's, then restores the right override. */
-static int unbind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
-{
-	return bind_back(backend, step, step->value, ms, err);
-}
-
-static int bind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
-{
-	struct backend *b = backend;
 	int rc = write_driver(b, step->value, "bind", step, ms);
 
-	return rc ? explain(b, step, rc, step->value, ms, err) : 0;
+	return rc ? explain(b, step, step->verb->name, rc, step->value, ms, err) : 0;
 }
 
 /* In an undo: a guest or the host may use the device by now. */
@@ -260,14 +233,14 @@ static int take_back(struct backend *b, struct step *step, const char *driver, u
 	return rc ? rc : unbind(b, step, driver, ms, err);
 }
 
-static int bind_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int bind_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	char now[DRIVER_NAME];
 
-	driver_now(backend, step->dev.name, now);
+	driver_now(b, step->dev.name, now);
 	if (strcmp(now, step->value))
 		return 0; /* it never had that driver, or lost it */
-	return take_back(backend, step, step->value, ms, err);
+	return take_back(b, step, step->value, ms, err);
 }
 
 static void note_probed(struct model *m, const struct key *key)
@@ -282,13 +255,12 @@ static void note_probed(struct model *m, const struct key *key)
 	model_unlock(m);
 }
 
-static int probe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int probe_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	struct backend *b = backend;
-	int rc = step_write(b, "bus/pci/drivers_probe", step->dev.name, ms, step);
+	int rc = step_write(b, step, ms, step->dev.name, PCI_PROBE);
 
 	note_probed(b->model, &step->dev);
-	return rc ? explain(b, step, rc, NULL, ms, err) : 0;
+	return rc ? explain(b, step, step->verb->name, rc, NULL, ms, err) : 0;
 }
 
 /* Excludes lack of time, of a helper or of the device, and somebody who was faster. */
@@ -297,9 +269,8 @@ static bool is_refusal(struct backend *b, const struct step *step, int rc)
 	return rc != -ETIMEDOUT && rc != -ECHILD && rc != -EBUSY && bus_shows(b, &step->dev);
 }
 
-static int rebind_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int rebind_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	struct backend *b = backend;
 	int rc = write_driver(b, step->value, "bind", step, ms);
 	bool refused;
 
@@ -309,24 +280,23 @@ static int rebind_run(void *backend, struct step *step, unsigned int ms, struct 
 	refused = rc && is_refusal(b, step, rc);
 	if (!rc || (refused && step->force))
 		return 0; /* or without a driver, as requested */
-	rc = explain(b, step, rc, step->value, ms, err);
+	rc = explain(b, step, step->verb->name, rc, step->value, ms, err);
 	return refused ? fail(err, -rc, "%s; force in ctl releases it without a driver", err->text)
 		       : rc;
 }
 
 /* Takes it from whichever driver took it. */
-static int probe_undo(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int probe_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	char now[DRIVER_NAME];
 
-	driver_now(backend, step->dev.name, now);
-	return now[0] ? take_back(backend, step, now, ms, err) : 0;
+	driver_now(b, step->dev.name, now);
+	return now[0] ? take_back(b, step, now, ms, err) : 0;
 }
 
-static int node_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int node_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	static const struct timespec pause = { .tv_nsec = 1000000 };
-	struct backend *b = backend;
 	const char *group = strrchr(step->value, '/') + 1;
 	uint64_t until = now_ms() + ms;
 	char now[DRIVER_NAME];
@@ -351,19 +321,18 @@ static int node_run(void *backend, struct step *step, unsigned int ms, struct er
 	return 0;
 }
 
-static int modprobe_run(void *backend, struct step *step, unsigned int ms, struct err *err)
+static int modprobe_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	const char *const argv[] = { "modprobe", step->value, NULL };
-	struct backend *b = backend;
 	int rc;
 
 	if (driver_there(b, step->value))
 		return 0;
 	if (!b->real) /* the loadable modules belong to another machine */
-		return explain(b, step, -ENOENT, step->value, ms, err);
+		return explain(b, step, step->verb->name, -ENOENT, step->value, ms, err);
 	rc = io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
 	if (rc == -ETIMEDOUT)
-		return explain(b, step, rc, NULL, ms, err);
+		return explain(b, step, step->verb->name, rc, NULL, ms, err);
 	if (!rc && driver_there(b, step->value))
 		return 0;
 	fail(err, EOPNOTSUPP, "this host has no driver %s, and its module cannot be loaded: %s",

@@ -79,12 +79,13 @@ struct method {
 	 * They come with the requests that take something away, so that what is made anew finds
 	 * the room that all of them leave; expand() then adds the rest. Nothing to end: no steps.
 	 * NULL: nothing is replaced. */
-	int (*end)(struct model *m, const struct request *request, struct plan *plan,
-		   struct err *err);
+	int (*end)(struct model *m, const struct device *dev, const struct request *request,
+		   struct plan *plan, struct err *err);
 	/* Adds steps and touched devices, or refuses. No steps means: it holds already. Use
-	 * plan_requested() for what other requests of the transaction will have changed by then. */
-	int (*expand)(struct model *m, const struct request *request, struct plan *plan,
-		      struct err *err);
+	 * plan_requested() for what other requests of the transaction will have changed by then.
+	 * dev: the request's; NULL: made_by, and it does not exist yet. */
+	int (*expand)(struct model *m, const struct device *dev, const struct request *request,
+		      struct plan *plan, struct err *err);
 	/* Will this request make the child of request->dev with index n? NULL: never. A request
 	 * with made_by makes its own device: then can() is about the parent, and expand() finds no
 	 * device. */
@@ -97,13 +98,15 @@ struct method {
 	 * "0000:02:00.0/virtfn2"), or refuses, as far as can be known. NULL: nothing is known. */
 	int (*predict)(struct model *m, const struct request *request, struct plan *plan,
 		       struct err *err);
-	/* Records by model_edit() what must be known before the first step; model locked. May be
-	 * NULL. */
-	int (*prepare)(struct model *m, const struct request *request, struct err *err);
+	/* Records in dev, which is from model_edit(), what must be known before the first step;
+	 * model locked. May be NULL. */
+	int (*prepare)(struct model *m, struct device *dev, const struct request *request,
+		       struct err *err);
 	/* After all steps, when the devices were observed again, with the model locked: checks that
-	 * the kernel holds what was requested (else -EIO, a sentence) and notes it by
-	 * model_edit(). */
-	int (*settle)(struct model *m, const struct request *request, struct err *err);
+	 * the kernel holds what was requested (else -EIO, a sentence) and notes it in dev. Of a
+	 * method that makes devices by name dev may be NULL: there is none. */
+	int (*settle)(struct model *m, struct device *dev, const struct request *request,
+		      struct err *err);
 };
 
 #define PLAN_STEPS 4096

@@ -9,6 +9,7 @@
 
 #include "pcidevfs/key.h"
 
+struct backend;
 struct err;
 struct model;
 struct step;
@@ -35,12 +36,12 @@ struct verb {
 	/* Reads the present state, and notes in the device (struct intent) what a release or an
 	 * undo must know, before the first of the steps that were planned together runs. Returns 0,
 	 * or -errno with the sentence. May be NULL. */
-	int (*learn)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
+	int (*learn)(struct backend *b, struct step *step, unsigned int deadline_ms, struct err *err);
 	/* Does the step. Returns 0, or -errno with the sentence. */
-	int (*run)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
+	int (*run)(struct backend *b, struct step *step, unsigned int deadline_ms, struct err *err);
 	/* Undoes the step from what it recorded. Called again if it was late. NULL: nothing to
 	 * undo, or impossible. */
-	int (*undo)(void *backend, struct step *step, unsigned int deadline_ms, struct err *err);
+	int (*undo)(struct backend *b, struct step *step, unsigned int deadline_ms, struct err *err);
 };
 
 /* A helper process: its pid, and its start time (/proc/<pid>/stat), which distinguishes it from a

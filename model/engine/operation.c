@@ -145,6 +145,19 @@ bool op_still_there(struct txn *t, const struct key *dev)
 	return there;
 }
 
+/* fn: the method's prepare or settle; NULL: it has none. */
+static int call(struct model *m,
+		int (*fn)(struct model *m, struct device *dev, const struct request *request,
+			  struct err *err),
+		const struct method *method, const struct request *request, struct err *err)
+{
+	struct device *dev = fn ? model_edit(m, &request->dev, false) : NULL;
+
+	if (fn && !dev && (!method->foresee || method->brings))
+		return fail(err, ENODEV, "%s is gone", request->dev.name);
+	return fn ? fn(m, dev, request, err) : 0;
+}
+
 /* Calls the method's prepare or settle for every request. Call it with the model locked. */
 static int each_request(struct txn *t, bool prepare, struct err *err)
 {
@@ -168,10 +181,7 @@ static int each_request(struct txn *t, bool prepare, struct err *err)
 			r = fail(err, ENODEV, "the device of %s is not there at the end", label);
 		}
 		r = r ? r : snapshot_add(t, &w.dev, err);
-		if (!r && prepare && method->prepare)
-			r = method->prepare(m, &w, err);
-		if (!r && !prepare && method->settle)
-			r = method->settle(m, &w, err);
+		r = r ? r : call(m, prepare ? method->prepare : method->settle, method, &w, err);
 		err_blame(err, r, w.line);
 	}
 	return r;

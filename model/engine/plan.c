@@ -334,7 +334,9 @@ static bool is_remade(struct model *m, const struct plan *p, const struct item *
 
 static int expand_item(struct model *m, const struct item *it, struct plan *p, struct err *err)
 {
-	return (it->ends ? it->method->end : it->method->expand)(m, &it->request, p, err);
+	const struct device *dev = it->absent ? NULL : model_find(m, &it->request.dev);
+
+	return (it->ends ? it->method->end : it->method->expand)(m, dev, &it->request, p, err);
 }
 
 /* Expands the items in order, up to the first barrier that has something to do. */

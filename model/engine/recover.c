@@ -23,7 +23,7 @@ static const struct verb *find_verb(const struct engine *e, const char *name)
 }
 
 /* A verb of another version is unknown: its effect stays, and an undo says so. */
-static int undo_unknown(void *backend, struct step *step, unsigned int deadline_ms, struct err *err)
+static int undo_unknown(struct backend *backend, struct step *step, unsigned int deadline_ms, struct err *err)
 {
 	(void)backend;
 	(void)deadline_ms;

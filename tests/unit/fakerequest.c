@@ -23,7 +23,7 @@ static void call_once(void (*_Atomic *hook)(void))
 		call();
 }
 
-static int run(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+static int run(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
 {
 	struct device *dev;
 
@@ -47,7 +47,7 @@ static int run(void *backend, struct step *s, unsigned int deadline_ms, struct e
 }
 
 /* step->dev is the parent: "UUID" makes, "-UUID" removes. */
-static int make(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+static int make(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
 {
 	bool goes = s->value[0] == '-';
 	struct key key;
@@ -80,22 +80,22 @@ static const struct verb bind_verb = { .name = "bind", .deadline_ms = 1000, .run
 static const struct verb vfs_verb = { .name = "vfs", .deadline_ms = 1000, .run = run };
 static const struct verb *const verbs[] = { &bind_verb, &vfs_verb, &make_verb, NULL };
 
-static int expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
+static int expand(struct model *m, const struct device *dev, const struct request *w, struct plan *p,
+		  struct err *err)
 {
-	const struct device *dev = model_find(m, &w->dev);
 	char former[DRIVER_NAME];
 	int rc = plan_touch(p, &w->dev, err);
 
+	(void)m;
 	if (rc || (dev->facts.use == USE_GUEST && !strcmp(dev->intent.claim, w->value)))
 		return rc;
 	former_get(dev->intent.former, "driver", former, sizeof(former));
 	return plan_step(p, &bind_verb, &w->dev, w->value[0] ? "vfio-pci" : former, err);
 }
 
-static int prepare(struct model *m, const struct request *w, struct err *err)
+static int prepare(struct model *m, struct device *dev, const struct request *w, struct err *err)
 {
-	struct device *dev = model_edit(m, &w->dev, false);
-
+	(void)m;
 	(void)err;
 	if (w->value[0] && !dev->intent.former_known) {
 		dev->intent.former_known = true;
@@ -105,10 +105,9 @@ static int prepare(struct model *m, const struct request *w, struct err *err)
 	return 0;
 }
 
-static int settle(struct model *m, const struct request *w, struct err *err)
+static int settle(struct model *m, struct device *dev, const struct request *w, struct err *err)
 {
-	struct device *dev = model_edit(m, &w->dev, false);
-
+	(void)m;
 	(void)err;
 	STR_COPY(dev->intent.claim, w->value);
 	if (!w->value[0])
@@ -120,19 +119,20 @@ static const struct method claim = {
 	.file = "claim", .rank = 2, .expand = expand, .prepare = prepare, .settle = settle
 };
 
-static int vfs_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
+static int vfs_expand(struct model *m, const struct device *dev, const struct request *w, struct plan *p,
+		      struct err *err)
 {
 	int rc = plan_touch(p, &w->dev, err);
 
-	if (rc || model_find(m, &w->dev)->facts.num_vfs == atoi(w->value))
+	(void)m;
+	if (rc || dev->facts.num_vfs == atoi(w->value))
 		return rc;
 	return plan_step(p, &vfs_verb, &w->dev, w->value, err);
 }
 
-static int vfs_settle(struct model *m, const struct request *w, struct err *err)
+static int vfs_settle(struct model *m, struct device *dev, const struct request *w, struct err *err)
 {
-	struct device *dev = model_edit(m, &w->dev, false);
-
+	(void)m;
 	(void)err;
 	dev->intent.num_vfs = atoi(w->value);
 	dev->intent.vfs_wanted = dev->intent.num_vfs;
@@ -142,13 +142,14 @@ static int vfs_settle(struct model *m, const struct request *w, struct err *err)
 static const struct method vfs = {
 	.file = "sriov_numvfs", .rank = 1, .expand = vfs_expand, .settle = vfs_settle
 };
-static int profile_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
+static int profile_expand(struct model *m, const struct device *dev, const struct request *w,
+			  struct plan *p, struct err *err)
 {
-	const struct device *dev = model_find(m, &w->dev);
 	const struct key *parent = dev ? &dev->facts.parent : request_parent(w);
 	char value[STEP_VALUE];
 	int rc = plan_touch(p, parent, err);
 
+	(void)m;
 	rc = rc ? rc : plan_touch(p, &w->dev, err);
 	if (rc || (dev && w->value[0]))
 		return rc;
@@ -162,10 +163,10 @@ static bool profile_down(struct model *m, const struct request *w)
 	return !w->value[0];
 }
 
-static int profile_settle(struct model *m, const struct request *w, struct err *err)
+static int profile_settle(struct model *m, struct device *dev, const struct request *w,
+			  struct err *err)
 {
-	struct device *dev = model_edit(m, &w->dev, false);
-
+	(void)m;
 	(void)err;
 	STR_COPY(dev->intent.profile, w->value);
 	return 0;

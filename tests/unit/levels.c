@@ -26,7 +26,7 @@ static int index_of(const struct key *dev)
 	return dev->name[11] - '0';
 }
 
-static int level_run(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+static int level_run(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
 {
 	int i = index_of(&s->dev);
 
@@ -54,7 +54,7 @@ static int level_run(void *backend, struct step *s, unsigned int deadline_ms, st
 	return 0;
 }
 
-static int level_undo(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+static int level_undo(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
 {
 	(void)backend;
 	(void)deadline_ms;
@@ -95,12 +95,14 @@ static const struct verb pulse_verb;
 static const struct verb *const verbs[] = { &level_verb, &lane_verb, &pulse_verb, NULL };
 
 /* numa_node stands for the level the kernel was last seen to have */
-static int level_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
+static int level_expand(struct model *m, const struct device *dev, const struct request *w,
+			struct plan *p, struct err *err)
 {
 	const struct device *members[DEVICES];
 	size_t n = model_group(m, 1, members, DEVICES);
 	int r = 0;
 
+	(void)dev;
 	if (!strcmp(w->value, "13"))
 		return fail(err, EINVAL, "13 is not a level");
 	for (size_t i = 0; i < n && !r; i++) {
@@ -113,10 +115,9 @@ static int level_expand(struct model *m, const struct request *w, struct plan *p
 	return r;
 }
 
-static int level_settle(struct model *m, const struct request *w, struct err *err)
+static int level_settle(struct model *m, struct device *d, const struct request *w, struct err *err)
 {
-	struct device *d = model_edit(m, &w->dev, false);
-
+	(void)m;
 	if (d->facts.numa_node != atoi(w->value))
 		return fail(err, EIO, "read back %d", d->facts.numa_node);
 	STR_COPY(d->intent.claim, w->value);
@@ -146,11 +147,12 @@ static const struct method level_method = {
 };
 
 /* "top" may be written only after the kernel was seen at level 5. */
-static int top_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
+static int top_expand(struct model *m, const struct device *d, const struct request *w, struct plan *p,
+		      struct err *err)
 {
-	const struct device *d = model_find(m, &w->dev);
 	int r;
 
+	(void)m;
 	if (!strcmp(w->value, "13"))
 		return fail(err, EINVAL, "13 is no top");
 	if (d->facts.numa_node != 5 && !p->predict)
@@ -161,11 +163,13 @@ static int top_expand(struct model *m, const struct request *w, struct plan *p, 
 	return r ? r : plan_step(p, &level_verb, &w->dev, "5", err);
 }
 
-static int lane_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
+static int lane_expand(struct model *m, const struct device *d, const struct request *w, struct plan *p,
+		       struct err *err)
 {
 	int r = plan_touch(p, &w->dev, err);
 
-	if (r || model_find(m, &w->dev)->facts.numa_node == atoi(w->value))
+	(void)m;
+	if (r || d->facts.numa_node == atoi(w->value))
 		return r;
 	return plan_step(p, &lane_verb, &w->dev, w->value, err);
 }
@@ -175,7 +179,7 @@ static const struct method lane_method = {
 };
 static const struct method top_method = { .file = "top", .rank = 2, .expand = top_expand };
 /* "pulse" is an operation and no state. */
-static int pulse_run(void *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+static int pulse_run(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
 {
 	(void)backend;
 	(void)deadline_ms;
@@ -190,10 +194,12 @@ static int pulse_run(void *backend, struct step *s, unsigned int deadline_ms, st
 
 static const struct verb pulse_verb = { .name = "pulse", .deadline_ms = 1000, .run = pulse_run };
 
-static int pulse_expand(struct model *m, const struct request *w, struct plan *p, struct err *err)
+static int pulse_expand(struct model *m, const struct device *d, const struct request *w,
+			struct plan *p, struct err *err)
 {
 	int r = plan_touch(p, &w->dev, err);
 
+	(void)d;
 	(void)m;
 	return r ? r : plan_step(p, &pulse_verb, &w->dev, "1", err);
 }

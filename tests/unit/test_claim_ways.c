@@ -32,7 +32,7 @@ static int stick_lift(struct backend *b, const struct key *dev, const char *form
 }
 
 static const struct claim_ops stick = {
-	.name = "stick", .bus = BUS_USB, .fits = stick_fits, .lift = stick_lift
+	.bus = BUS_USB, .fits = stick_fits, .lift = stick_lift
 };
 static const struct claim_ops *const ways[] = { &stick, &vfio_claim, NULL };
 
@@ -77,12 +77,12 @@ DEFINE_TEST(a_claim_made_again_keeps_who_had_it_before_the_first)
 	model_lock(w.model);
 	model_edit(w.model, &dev.key, true)->facts = dev.facts;
 	model_publish(w.model);
-	CHECK_EQ(usb_claim.prepare(w.model, &request, NULL), 0);
+	CHECK_EQ(usb_claim.prepare(w.model, model_edit(w.model, &dev.key, false), &request, NULL), 0);
 	model_publish(w.model);
 	STR_COPY(model_edit(w.model, &dev.key, false)->facts.interfaces,
 		 "1.0 080650 uas\n1.1 030101 usbhid");
 	model_publish(w.model);
-	CHECK_EQ(usb_claim.prepare(w.model, &request, NULL), 0);
+	CHECK_EQ(usb_claim.prepare(w.model, model_edit(w.model, &dev.key, false), &request, NULL), 0);
 	model_publish(w.model);
 	former_get(model_find(w.model, &dev.key)->intent.former, "i0", former, sizeof(former));
 	CHECK_STR(former, "usb-storage");

@@ -61,7 +61,8 @@ DEFINE_TEST(a_release_ends_what_is_kept_with_the_claim)
 	w = fake_open();
 	fake_edit(&w, NIC, has_all);
 	model_lock(w.model);
-	CHECK_EQ(method_find(backend_methods(w.backend), &release)->settle(w.model, &release, NULL),
+	CHECK_EQ(method_find(backend_methods(w.backend), &release)
+			 ->settle(w.model, model_edit(w.model, &release.dev, false), &release, NULL),
 		 0);
 	model_publish(w.model);
 	dev = model_find(w.model, &release.dev);

@@ -106,14 +106,14 @@ static void claimed(struct world_fake *w)
 }
 
 static int call(struct world_fake *w,
-		int (*fn)(struct model *, const struct request *, struct err *),
+		int (*fn)(struct model *, struct device *, const struct request *, struct err *),
 		const char *address, const char *value, struct err *err)
 {
 	struct request request = request_of(address, value, false);
 	int rc;
 
 	model_lock(w->model);
-	rc = fn(w->model, &request, err);
+	rc = fn(w->model, model_edit(w->model, &request.dev, false), &request, err);
 	model_publish(w->model);
 	model_unlock(w->model);
 	return rc;
