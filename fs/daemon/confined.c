@@ -5,10 +5,10 @@
 #include <limits.h>
 #include <linux/capability.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/prctl.h>
 
 #include "control.h"
+#include "fs/fault.h"
 #include "fs/tree.h"
 #include "options.h"
 #include "pcidevfs/backend.h"
@@ -81,11 +81,10 @@ static int confine_files(const struct options *o, struct err *err)
 	return confine_paths(paths, ARRAY_SIZE(paths), err);
 }
 
-void confine_server(const struct options *o, const struct roots *roots, const char *fault)
+void confine_server(const struct options *o, const struct roots *roots)
 {
-	bool no_landlock = fault && !strcmp(fault, "no-landlock");
 	struct err err = { 0 };
-	int r = no_landlock ? -EOPNOTSUPP : confine_files(o, &err);
+	int r = fault_is("no-landlock") ? -EOPNOTSUPP : confine_files(o, &err);
 
 	failed.lacks = confine_lacks(all_caps());
 	failed.paths = r;
@@ -97,7 +96,7 @@ void confine_server(const struct options *o, const struct roots *roots, const ch
 	failed.calls = confine_calls(DENY_ALL, &err);
 	if (failed.calls)
 		tell(&err);
-	if (fault && !strcmp(fault, "foreign-code"))
+	if (fault_is("foreign-code"))
 		foreign_code(o, roots);
 }
 

@@ -13,8 +13,8 @@ struct out;
  * before, as another program. */
 void confine_holder(bool again);
 /* Confines the serving process, after everything that needs rights is open and before it has
- * threads. fault: PCIDEVFS_FAULT. */
-void confine_server(const struct options *o, const struct roots *roots, const char *fault);
+ * threads. */
+void confine_server(const struct options *o, const struct roots *roots);
 /* Appends a line for health. */
 void confined_health(struct out *o);
 /* The same capabilities for metrics.prom. */

@@ -14,7 +14,7 @@
 #include <sys/prctl.h>
 
 #include "confined.h"
-#include "fault.h"
+#include "fs/fault.h"
 #include "handoff.h"
 #include "instance.h"
 #include "layouts.h"
@@ -225,7 +225,6 @@ static int open_session(struct daemon *d, struct err *err)
 		.ctx = d,
 		.group = tree_group(d->tree),
 		.mountpoint = d->o->mountpoint,
-		.fault = getenv("PCIDEVFS_FAULT"),
 	};
 	int r = session_new(&conf, &d->session, err);
 
@@ -243,9 +242,17 @@ static void *greet(void *ctx)
 	return NULL;
 }
 
+static void hang_at_change(void *ctx, const struct change *changes, size_t n)
+{
+	(void)ctx;
+	(void)changes;
+	(void)n;
+	fault_hang();
+}
+
 static void watch_threads(struct daemon *d)
 {
-	const struct observer hangs = { .changed = fault_hang_at_change };
+	const struct observer hangs = { .changed = hang_at_change };
 
 	model_watch(d->model, session_hand(d->session, HAND_NOTIFIER));
 	if (d->from.generation == 1 && fault_is("notify-hang"))
@@ -263,7 +270,7 @@ static int prepare(struct daemon *d, struct err *err)
 		backend_hear(d->backend);
 		instance_enter(&d->instance, d->o->sysfs);
 	}
-	confine_server(d->o, &d->roots, getenv("PCIDEVFS_FAULT"));
+	confine_server(d->o, &d->roots);
 	if (d->from.generation == 2 && fault_is("adopt-hang"))
 		fault_hang();
 	r = r ? r : open_model(d, err);

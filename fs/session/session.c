@@ -12,6 +12,7 @@
 #include <string.h>
 #include <sys/vfs.h>
 
+#include "fs/fault.h"
 #include "inflight.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
@@ -224,17 +225,12 @@ int session_adopt(struct session *s, bool killed, struct err *err)
 	return r ? fail(err, -r, "cannot go on with the connection: %s", strerror(-r)) : 0;
 }
 
-static bool has_fault(const struct session *s, const char *name)
-{
-	return s->conf.fault && !strcmp(s->conf.fault, name);
-}
-
 void session_recover(struct session *s)
 {
 	struct fuse_out_header again = { .len = sizeof(again), .error = NOTIFY_RESEND };
 	unsigned int n;
 
-	if (!has_fault(s, "no-resend") &&
+	if (!fault_is("no-resend") &&
 	    write(s->conf.fuse_fd, &again, sizeof(again)) == sizeof(again)) {
 		s->rec->resend = true;
 		return;
@@ -256,15 +252,15 @@ static void note_init(struct session *s, const void *mem, size_t len)
 	if (len >= sizeof(struct fuse_in_header) + INIT_FLAGS2_AT + sizeof(flags2)) {
 		memcpy(&flags2, rec->init_buf + sizeof(struct fuse_in_header) + INIT_FLAGS2_AT,
 		       sizeof(flags2));
-		rec->resend = (flags2 & INIT_HAS_RESEND) && !has_fault(s, "no-resend");
+		rec->resend = (flags2 & INIT_HAS_RESEND) && !fault_is("no-resend");
 	}
 	atomic_store(&rec->init, INIT_SEEN);
 }
 
-static void die_if(const struct session *s, const char *fault)
+static void die_if(const char *fault)
 {
-	if (has_fault(s, fault))
-		kill(getpid(), SIGKILL);
+	if (fault_is(fault))
+		fault_die();
 }
 
 /* The kernel's INIT, or the first request after an INIT that was answered but not recorded so. */
@@ -276,10 +272,10 @@ static void serve_unready(struct session *s, const struct fuse_in_header *in, si
 	if (in->opcode == FUSE_INIT) {
 		note_init(s, in, len);
 		if (!again)
-			die_if(s, "init-seen");
+			die_if("init-seen");
 		process(s, (void *)in, len);
 		if (!again)
-			die_if(s, "init-answered");
+			die_if("init-answered");
 	} else if (again && !replay_init(s)) {
 		process(s, (void *)in, len);
 	}
@@ -336,13 +332,13 @@ static void serve_one(struct session *s, size_t len)
 	current_unique = in->unique;
 	rec->in_hand[HAND_REQUEST] = in->unique & ~UNIQUE_RESENT;
 	if (in->opcode == FUSE_STATFS) {
-		die_if(s, "statfs-kill");
-		if (has_fault(s, "statfs-fault"))
+		die_if("statfs-kill");
+		if (fault_is("statfs-fault"))
 			_exit(1);
-		while (has_fault(s, "statfs-hang"))
-			pause();
+		if (fault_is("statfs-hang"))
+			fault_hang();
 	}
-	if (in->opcode == FUSE_STATFS && has_fault(s, "statfs-stuck"))
+	if (in->opcode == FUSE_STATFS && fault_is("statfs-stuck"))
 		wait_for_ourselves(s, in);
 	else
 		process(s, s->reader.buf, len);

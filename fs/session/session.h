@@ -41,7 +41,6 @@ struct session_conf {
 	void *ctx;
 	const _Atomic gid_t *group; /* pcidevfs, 0: there is none */
 	const char *mountpoint;
-	const char *fault; /* for tests, docs/SURVIVAL.md; NULL: none */
 };
 
 int session_new(const struct session_conf *conf, struct session **ret, struct err *err);
