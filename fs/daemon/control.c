@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +16,7 @@
 #include "handoff.h"
 #include "mountpoint.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
 enum { PATIENCE_SECONDS = 60 };
@@ -52,30 +54,29 @@ static struct sockaddr_un address(int dir, const struct mount_entry *mount)
 	return addr;
 }
 
-int control_listen(const struct mount_entry *mount, struct err *err)
+int control_listen(const struct mount_entry *mount)
 {
-	_close_ int dir = control_dir(true, err);
+	struct err err = { 0 };
+	_close_ int dir = control_dir(true, &err);
+	_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct sockaddr_un addr = address(dir, mount);
-	int fd, r;
 
-	if (dir < 0)
-		return dir;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return fail(err, errno, "no socket: %s", strerror(errno));
 	/* The number is now this mount's; a socket of that name is left from a killed holder. */
-	unlink(addr.sun_path);
-	if (!bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 4))
-		return fd;
-	r = fail(err, errno, "no socket in " CONTROL_DIR ": %s", strerror(errno));
-	close(fd);
-	return r;
+	if (dir >= 0 && fd >= 0)
+		unlink(addr.sun_path);
+	if (dir >= 0 && fd >= 0 && !bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 4))
+		return steal_fd(&fd);
+	if (dir >= 0)
+		fail(&err, errno, "no socket in " CONTROL_DIR ": %s", strerror(errno));
+	say("--replace will not reach this daemon: %s", err.text);
+	return -1;
 }
 
-void control_forget(const struct mount_entry *mount)
+void control_forget(int *listen_fd, const struct mount_entry *mount)
 {
-	_close_ int dir = control_dir(false, NULL);
+	_close_ int dir = *listen_fd < 0 ? -1 : control_dir(false, NULL);
 
+	drop_fd(listen_fd);
 	if (dir >= 0)
 		unlink(address(dir, mount).sun_path);
 }
@@ -90,23 +91,17 @@ static bool same_namespace(pid_t pid, const char *name)
 	return !stat(mine, &a) && !stat(theirs, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* Reads a line of /proc/PID/status such as "CapEff:\t000001ffffffffff"; 0 if it cannot be read. */
-static uint64_t read_caps(pid_t pid, const char *key)
+/* The capabilities that are effective in this process, or that it has. If they cannot be read:
+ * none, or all. */
+static uint64_t caps_of(pid_t pid, bool effective)
 {
-	unsigned long long caps = 0;
-	char path[32], line[256];
-	size_t n = strlen(key);
-	FILE *f;
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, pid };
+	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
 
-	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return 0;
-	while (fgets(line, sizeof(line), f))
-		if (!strncmp(line, key, n) && sscanf(line + n, ": %llx", &caps) == 1)
-			break;
-	fclose(f);
-	return caps;
+	if (syscall(SYS_capget, &head, caps))
+		return effective ? 0 : UINT64_MAX;
+	return effective ? (uint64_t)caps[1].effective << 32 | caps[0].effective
+			 : (uint64_t)caps[1].permitted << 32 | caps[0].permitted;
 }
 
 static int refuse_user(uid_t uid, struct err *err)
@@ -128,7 +123,7 @@ static int check_rights(const struct ucred *peer, struct err *err)
 				    "--replace must be run where the daemon runs; pid %d is in "
 				    "another %s namespace",
 				    (int)peer->pid, names[i][1]);
-	if (read_caps(getpid(), "CapPrm") & ~read_caps(peer->pid, "CapEff"))
+	if (caps_of(getpid(), false) & ~caps_of(peer->pid, true))
 		return fail(err, EPERM,
 			    "--replace needs every capability that the daemon has; pid %d "
 			    "lacks some",
@@ -167,16 +162,13 @@ static int check_peer(int fd, struct err *err)
 
 int control_accept(int listen_fd, struct err *err)
 {
-	int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-	int r;
+	_close_ int fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int r = fd < 0 ? -errno : check_peer(fd, err);
 
-	if (fd < 0)
-		return -errno;
-	r = check_peer(fd, err);
 	if (!r)
-		return fd;
-	handoff_report(fd, REPORT_REFUSED, err->text);
-	close(fd);
+		return steal_fd(&fd);
+	if (fd >= 0)
+		handoff_report(fd, REPORT_REFUSED, err->text);
 	return r;
 }
 
@@ -185,15 +177,14 @@ int control_connect(const struct mount_entry *mount, pid_t *ret_pid, struct err 
 	const struct timeval limit = { .tv_sec = PATIENCE_SECONDS };
 	_close_ int dir = control_dir(false, err);
 	struct sockaddr_un addr = address(dir, mount);
+	_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	struct ucred peer;
 	socklen_t size = sizeof(peer);
-	int fd, r;
 
 	if (geteuid())
 		return refuse_user(geteuid(), err);
 	if (dir < 0)
 		return dir;
-	fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return fail(err, errno, "no socket: %s", strerror(errno));
 	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
@@ -201,9 +192,7 @@ int control_connect(const struct mount_entry *mount, pid_t *ret_pid, struct err 
 	if (!connect(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
 	    !getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size)) {
 		*ret_pid = peer.pid;
-		return fd;
+		return steal_fd(&fd);
 	}
-	r = fail(err, errno, "nobody answers in " CONTROL_DIR " (%s)", strerror(errno));
-	close(fd);
-	return r;
+	return fail(err, errno, "nobody answers in " CONTROL_DIR " (%s)", strerror(errno));
 }

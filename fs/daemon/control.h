@@ -23,10 +23,12 @@ struct options;
 /* Opens the directory, for lookups only; make: creates it if it is missing. -EPERM with a sentence
  * if others could enter it. */
 int control_dir(bool make, struct err *err);
-/* Returns a listening socket, close-on-exec and non-blocking; or -errno with a sentence. */
-int control_listen(const struct mount_entry *mount, struct err *err);
-/* Removes the socket. Call it after the mount has ended. */
-void control_forget(const struct mount_entry *mount);
+/* Returns a listening socket, close-on-exec and non-blocking; -1: there is none, and stderr says
+ * why. */
+int control_listen(const struct mount_entry *mount);
+/* Closes and removes the socket. Call it before unmounting: later the number in the socket's name
+ * may be another mount's. */
+void control_forget(int *listen_fd, const struct mount_entry *mount);
 /* Accepts the next caller. -EPERM with a sentence, which the caller was told too, if the caller
  * lacks rights; another -errno if there is none. */
 int control_accept(int listen_fd, struct err *err);

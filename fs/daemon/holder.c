@@ -5,16 +5,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
+#include <sys/signalfd.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "confined.h"
 #include "control.h"
 #include "handoff.h"
-#include "holder_state.h"
 #include "mountpoint.h"
 #include "options.h"
 #include "pcidevfs/err.h"
@@ -24,7 +24,6 @@
 #include "pcidevfs/util.h"
 #include "retry.h"
 #include "server.h"
-#include "signals.h"
 #include "spawn.h"
 #include "fs/stash.h"
 #include "takeover.h"
@@ -34,7 +33,53 @@ enum {
 	NUDGE_MS = 20,
 	LEAVE_GRACE_MS = 5000, /* after this the successor carries on */
 	BACK_ENDS = 3, /* of a new program that never served: then the former one returns */
+	UNREAPED_MS = 5000,
+	GIVING_BACK_MS = 30000,
 };
+
+struct holder {
+	const struct options *o;
+	char *path;
+	struct mount_entry mount;
+	bool mounted, ending;
+	int fuse, stash, watch, signals, listen;
+	int former; /* the program before a takeover until the new one has served; else -1 */
+	int status; /* of the process, once finished is set */
+	bool finished;
+	struct server server;
+	struct spawn spawn;
+	struct takeover takeover;
+	struct handover next; /* for the next serving process */
+	struct retry retry;
+	uint64_t start_at; /* now_ms() of the next start if there is no server */
+};
+
+/* Makes the holder end with this status. */
+static void finish(struct holder *h, int status)
+{
+	h->finished = true;
+	h->status = status;
+}
+
+/* The signals by which a person, a shell or a service manager ends us do not end the process by
+ * themselves from now on. Those ignored at its start stay ignored, as nohup expects: an ignored
+ * signal is still delivered while it is blocked. Returns a descriptor that is readable when one
+ * came; -1 and errno. */
+static int signals_open(void)
+{
+	static const int ends[] = { SIGTERM, SIGINT };
+	struct sigaction op;
+	sigset_t set;
+
+	/* There is nothing to read anew, and a terminal that is closed must not take the mount away. */
+	signal(SIGHUP, SIG_IGN);
+	sigemptyset(&set);
+	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
+		if (sigaction(ends[i], NULL, &op) || op.sa_handler != SIG_IGN)
+			sigaddset(&set, ends[i]);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+}
 
 static void start_server(struct holder *h)
 {
@@ -47,7 +92,7 @@ static void start_server(struct holder *h)
 	say("%s", err.text);
 	h->start_at = now_ms() + NO_START_MS;
 	if (!h->mounted)
-		holder_finish(h, 1);
+		finish(h, 1);
 }
 
 static void begin_end(struct holder *h)
@@ -58,31 +103,39 @@ static void begin_end(struct holder *h)
 	h->ending = true;
 	notify_manager("STOPPING=1");
 	if (!h->server.pid)
-		holder_finish(h, 0);
+		finish(h, 0);
 	else {
 		handoff_report(h->server.sock, REPORT_END, "");
 		server_stop(&h->server, SERVER_END, again ? 0 : END_GRACE_MS);
 	}
 }
 
-static void go_back(struct holder *h);
-
-/* Better a new look at the machine than no mount. */
-static void forget(struct holder *h)
+/* Executes program exe in place of this one. Returns only on failure, -errno. */
+static int become(struct holder *h, int exe, const struct options *o, int conn, int former)
 {
-	enum forget what = retry_forget(&h->retry);
-	int r = what == FORGET_NOTHING ? 0 : stash_clear(h->stash, STASH_MODEL);
+	const struct estate e = { .fuse = h->fuse,
+				  .stash = h->stash,
+				  .listen = h->listen,
+				  .conn = conn,
+				  .former = former,
+				  .generation = h->next.generation,
+				  .restarts = h->next.restarts,
+				  .major = h->mount.major,
+				  .minor = h->mount.minor };
+	int r;
 
-	h->next.distrust = what == FORGET_OPERATIONS;
-	if (what == FORGET_OPERATIONS)
-		r = r ? r : stash_clear(h->stash, STASH_INTENTS);
-	if (r)
-		say("what former serving processes knew cannot be forgotten: %s", strerror(-r));
-	else if (what != FORGET_NOTHING)
-		say_at(SAY_WARNING,
-		       "the next serving process forgets what former ones knew of the devices%s, "
-		       "and looks at the machine anew",
-		       what == FORGET_OPERATIONS ? " and of running operations" : "");
+	spawn_close(&h->spawn);
+	r = takeover_exec(exe, &e, o, h->path);
+	spawn_open(&h->spawn, NULL);
+	return r;
+}
+
+/* The new program never served, so the former one, which did, returns. */
+static void go_back(struct holder *h)
+{
+	takeover_refuse(&h->takeover, "the new program fails to serve; the former one goes on");
+	become(h, h->former, h->o, -1, -1);
+	drop_fd(&h->former);
 }
 
 /* The server is gone, and all it had read is unanswered: has the next one started, or ends. */
@@ -97,7 +150,7 @@ static void on_server_end(struct holder *h)
 	if (h->ending) {
 		if (was.stopping && now_ms() >= was.kill_at && server_left_op(h->stash))
 			say("a running operation was interrupted; the next start undoes it");
-		holder_finish(h, 0);
+		finish(h, 0);
 		return;
 	}
 	if (was.gone) {
@@ -105,14 +158,14 @@ static void on_server_end(struct holder *h)
 
 		say("%s was %s; nothing is left to serve", h->path,
 		    aborted ? "aborted by the kernel's fusectl" : "unmounted");
-		holder_finish(h, aborted);
+		finish(h, aborted);
 		return;
 	}
 	if (h->takeover.state == TAKEOVER_AGREED)
 		return;
 	say_at(SAY_WARNING, "%s%s", next.restarted_for, h->mounted ? "; the next one goes on" : "");
 	if (!h->mounted || (was.aborted && server_forget_connection(h->stash))) {
-		holder_finish(h, 1);
+		finish(h, 1);
 		return;
 	}
 	if (h->former >= 0 && !was.served && h->retry.failed + h->retry.killed >= BACK_ENDS)
@@ -125,10 +178,10 @@ static void on_server_end(struct holder *h)
 		       "%u serving processes in a row failed or were killed before they served; "
 		       "gives up %s, so that nobody waits for it for ever",
 		       h->retry.failed + h->retry.killed, h->path);
-		holder_finish(h, 1);
+		finish(h, 1);
 		return;
 	}
-	forget(h);
+	h->next.distrust = server_forget(h->stash, retry_forget(&h->retry));
 	h->start_at = now_ms() + retry_pause_ms(&h->retry);
 }
 
@@ -141,11 +194,11 @@ static void on_ready(struct holder *h)
 	if (mountpoint_attach(h->path, h->fuse, &h->mount, &err)) {
 		say("%s", err.text);
 		server_stop(&h->server, SERVER_END, 0);
-		holder_finish(h, 1);
+		finish(h, 1);
 		return;
 	}
 	h->mounted = true;
-	holder_listen(h);
+	h->listen = control_listen(&h->mount);
 	handoff_report(h->server.sock, REPORT_READY, "");
 }
 
@@ -155,9 +208,7 @@ static void on_serving(struct holder *h)
 	if (h->takeover.state != TAKEOVER_STARTED)
 		return;
 	takeover_done(&h->takeover, h->path);
-	if (h->former >= 0)
-		close(h->former);
-	h->former = -1;
+	drop_fd(&h->former);
 }
 
 static void on_restored(const struct holder *h)
@@ -185,8 +236,7 @@ static void on_server_word(struct holder *h)
 
 	if (fdmsg_recv(h->server.sock, &msg, sizeof(msg), NULL, 0)) {
 		/* It is dying; its pidfd will report that. The socket would stay readable. */
-		close(h->server.sock);
-		h->server.sock = -1;
+		drop_fd(&h->server.sock);
 		return;
 	}
 	msg.text[sizeof(msg.text) - 1] = '\0';
@@ -209,55 +259,22 @@ static void on_server_word(struct holder *h)
 	case REPORT_REFUSED:
 		say("%s", msg.text);
 		if (!h->mounted)
-			holder_finish(h, 1);
+			finish(h, 1);
 		break;
 	}
-}
-
-static struct estate estate_of(const struct holder *h)
-{
-	return (struct estate){ .fuse = h->fuse,
-				.stash = h->stash,
-				.listen = h->listen,
-				.conn = h->takeover.conn,
-				.former = -1,
-				.generation = h->next.generation,
-				.restarts = h->next.restarts,
-				.major = h->mount.major,
-				.minor = h->mount.minor };
-}
-
-/* The new program never served, so the former one, which did, returns. */
-static void go_back(struct holder *h)
-{
-	struct estate e = estate_of(h);
-
-	takeover_refuse(&h->takeover, "the new program fails to serve; the former one goes on");
-	spawn_close(&h->spawn);
-	e.conn = -1;
-	takeover_exec(h->former, &e, h->o, h->path);
-	close(h->former);
-	h->former = -1;
-	spawn_open(&h->spawn, NULL);
 }
 
 /* The program agreed and the old serving process is gone. Returns only on failure. */
 static void hand_over(struct holder *h)
 {
-	struct estate e = estate_of(h);
+	_close_ int former = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	int r = become(h, h->takeover.exe, &h->takeover.o, h->takeover.conn, former);
 	char text[ERR_TEXT];
-	int r;
 
-	spawn_close(&h->spawn);
-	e.former = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	r = takeover_exec(h->takeover.exe, &e, &h->takeover.o, h->path);
-	if (e.former >= 0)
-		close(e.former);
 	snprintf(text, sizeof(text),
 		 "the offered program cannot be run: %s; the running one goes on", strerror(-r));
 	takeover_refuse(&h->takeover, text);
 	h->start_at = now_ms();
-	spawn_open(&h->spawn, NULL);
 }
 
 static void advance_takeover(struct holder *h)
@@ -285,20 +302,60 @@ static void on_caller(struct holder *h)
 		say("%s", err.text);
 }
 
+/* After a kill while we end: a thread that the kernel does not let go keeps the process. One that
+ * only gives back the memory of 70 000 functions, on a busy machine, has longer. */
+static bool outlives_end(const struct server *s)
+{
+	uint64_t now = now_ms();
+
+	return now >= s->kill_at + UNREAPED_MS &&
+	       (watchdog_waits(s->pid) || now >= s->kill_at + GIVING_BACK_MS);
+}
+
+/* The last resort if the serving process cannot be ended: otherwise callers would wait for ever.
+ * They find the new mount by its path, but not by a bind mount. The stuck thread may be waiting for
+ * the connection itself; if not, the next process cannot be started. */
+static void abort_what_stays(struct holder *h)
+{
+	struct server *s = &h->server;
+	struct err err = { 0 };
+
+	if (h->finished || !s->pid || !(h->ending ? outlives_end(s) : server_stays(s)))
+		return;
+	control_forget(&h->listen, &h->mount);
+	if (h->ending || !h->mounted || s->aborted ||
+	    mountpoint_detach(h->path, &h->mount, true)) {
+		say("the serving process (pid %d) cannot end before the kernel releases one of its "
+		    "threads; %s is unmounted without it",
+		    (int)s->pid, h->path);
+		finish(h, 1);
+		return;
+	}
+	s->aborted = true;
+	say("the kernel does not release the serving process (pid %d); aborts its connection and "
+	    "mounts %s anew",
+	    (int)s->pid, h->path);
+	h->mounted = !mountpoint_anew(h->path, &h->fuse, &h->mount, &err);
+	if (h->mounted) {
+		h->listen = control_listen(&h->mount);
+		return;
+	}
+	say("%s", err.text);
+	finish(h, 1);
+}
+
 /* Returns how long poll() may sleep. */
 static int pause_of(const struct holder *h)
 {
-	uint64_t now = now_ms(), until = UINT64_MAX, look_at = server_look_at(&h->server);
-	uint64_t ask_until = takeover_until(&h->takeover);
+	const uint64_t due[] = { h->server.pid ? UINT64_MAX : h->start_at,
+				 server_look_at(&h->server), takeover_until(&h->takeover),
+				 spawn_look_at(&h->spawn) };
+	uint64_t now = now_ms(), until = UINT64_MAX;
 
 	if (h->server.stopping)
 		return NUDGE_MS;
-	if (!h->server.pid)
-		until = h->start_at;
-	until = look_at < until ? look_at : until;
-	until = ask_until < until ? ask_until : until;
-	look_at = spawn_look_at(&h->spawn);
-	until = look_at < until ? look_at : until;
+	for (size_t i = 0; i < ARRAY_SIZE(due); i++)
+		until = due[i] < until ? due[i] : until;
 	if (until == UINT64_MAX)
 		return -1;
 	return until > now ? (int)(until - now) : 0;
@@ -307,6 +364,7 @@ static int pause_of(const struct holder *h)
 static void turn(struct holder *h)
 {
 	const struct takeover *t = &h->takeover;
+	struct signalfd_siginfo signal;
 	struct pollfd p[] = {
 		{ h->signals, POLLIN, 0 },
 		{ h->server.sock, POLLIN, 0 },
@@ -320,7 +378,7 @@ static void turn(struct holder *h)
 
 	if (poll(p, ARRAY_SIZE(p), pause_of(h)) < 0)
 		return;
-	if (p[0].revents && signals_came(h->signals))
+	if (p[0].revents && read(h->signals, &signal, sizeof(signal)) == sizeof(signal))
 		begin_end(h);
 	if (p[1].revents)
 		on_server_word(h);
@@ -340,7 +398,7 @@ static void turn(struct holder *h)
 	advance_takeover(h);
 	server_watch(&h->server, h->stash);
 	server_nudge(&h->server);
-	holder_abort_what_stays(h);
+	abort_what_stays(h);
 	if (!h->server.pid && !h->finished && now_ms() >= h->start_at)
 		start_server(h);
 }
@@ -369,7 +427,7 @@ static int hold(struct holder *h)
 		server_stop(&h->server, SERVER_END, 0);
 	spawn_close(&h->spawn);
 	/* Waiting callers get an error once the last descriptor is closed. */
-	holder_deafen(h);
+	control_forget(&h->listen, &h->mount);
 	if (h->mounted)
 		mountpoint_detach(h->path, &h->mount, h->server.pid);
 	takeover_clear(&h->takeover);
@@ -379,11 +437,14 @@ static int hold(struct holder *h)
 
 static void holder_init(struct holder *h, const struct options *o)
 {
-	*h = (struct holder){
-		.o = o, .fuse = -1, .stash = -1, .watch = -1, .listen = -1, .former = -1
-	};
-	h->server = server_none;
-	h->spawn = spawn_none;
+	*h = (struct holder){ .o = o,
+			      .fuse = -1,
+			      .stash = -1,
+			      .watch = -1,
+			      .listen = -1,
+			      .former = -1,
+			      .server = server_none,
+			      .spawn = spawn_none };
 	takeover_init(&h->takeover);
 }
 

@@ -72,16 +72,20 @@ become_server(const struct options *o, const char *mountpoint, int sock, pid_t h
 	_exit(1);
 }
 
+void server_reap(pid_t *pid, int *pidfd)
+{
+	if (*pid > 0) {
+		kill(*pid, SIGKILL);
+		waitpid(*pid, NULL, 0);
+	}
+	*pid = 0;
+	drop_fd(pidfd);
+}
+
 void server_drop(struct server *s)
 {
-	if (s->pid > 0) {
-		kill(s->pid, SIGKILL);
-		waitpid(s->pid, NULL, 0);
-	}
-	if (s->pidfd >= 0)
-		close(s->pidfd);
-	if (s->sock >= 0)
-		close(s->sock);
+	server_reap(&s->pid, &s->pidfd);
+	closep(&s->sock);
 	*s = server_none;
 }
 
@@ -240,14 +244,37 @@ enum server_end server_ended(const struct server *s, struct handover *next)
 	return judge_end(s, &end);
 }
 
+static int clear(int stash, const enum stash_region *regions, size_t n)
+{
+	int r = 0;
+
+	for (size_t i = 0; i < n && !r; i++)
+		r = stash_clear(stash, regions[i]);
+	return r;
+}
+
+bool server_forget(int stash, enum forget what)
+{
+	static const enum stash_region regions[] = { STASH_MODEL, STASH_INTENTS };
+	/* nothing, the first, or both */
+	int r = clear(stash, regions, what);
+
+	if (r)
+		say("what former serving processes knew cannot be forgotten: %s", strerror(-r));
+	else if (what != FORGET_NOTHING)
+		say_at(SAY_WARNING,
+		       "the next serving process forgets what former ones knew of the devices%s, "
+		       "and looks at the machine anew",
+		       what == FORGET_OPERATIONS ? " and of running operations" : "");
+	return what == FORGET_OPERATIONS;
+}
+
 int server_forget_connection(int stash)
 {
 	static const enum stash_region regions[] = { STASH_SESSION, STASH_CTL, STASH_FILES,
 						     STASH_JOURNAL };
-	int r = 0;
+	int r = clear(stash, regions, ARRAY_SIZE(regions));
 
-	for (size_t i = 0; i < ARRAY_SIZE(regions) && !r; i++)
-		r = stash_clear(stash, regions[i]);
 	if (r)
 		say("the memory of the connection that was aborted cannot be cleared: %s",
 		    strerror(-r));

@@ -64,11 +64,16 @@ bool server_left_op(int stash);
 /* There is a new connection: clears the data of the old one. Returns 0, or -errno with a
  * message. */
 int server_forget_connection(int stash);
+/* Clears so much of what former processes knew: better a new look at the machine than no mount.
+ * Says so. Returns whether the next one must not trust the logs of operations either. */
+bool server_forget(int stash, enum forget what);
 
 /* Call it first in a forked process: it ends with the holder, because two processes must never read
  * one connection; it takes signals again, and does not talk to the service manager. */
 void server_child(pid_t holder);
 /* If memory is short the kernel kills this process before the holder, which restarts it. */
 void server_victim(pid_t pid);
+/* Kills and reaps a child of the holder, if there is one, and closes its pidfd. */
+void server_reap(pid_t *pid, int *pidfd);
 
 #endif

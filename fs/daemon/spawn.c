@@ -4,11 +4,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 
 #include "options.h"
 #include "pcidevfs/backend.h"
@@ -32,23 +30,12 @@ int spawn_open(struct spawn *s, struct err *err)
 	return 0;
 }
 
-static void drop(struct spawn *s)
-{
-	if (s->pid > 0) {
-		kill(s->pid, SIGKILL);
-		waitpid(s->pid, NULL, 0);
-	}
-	closep(&s->pidfd);
-	s->pidfd = -1;
-	s->pid = 0;
-}
-
 /* A spawner that is killed after some time is replaced at once. */
 static void reap(struct spawn *s)
 {
 	bool young = now_ms() - s->since < YOUNG_MS;
 
-	drop(s);
+	server_reap(&s->pid, &s->pidfd);
 	if (!young)
 		s->pause = 0;
 	s->start_at = now_ms();
@@ -90,7 +77,7 @@ uint64_t spawn_look_at(const struct spawn *s)
 
 void spawn_close(struct spawn *s)
 {
-	drop(s);
+	server_reap(&s->pid, &s->pidfd);
 	closep(&s->ask);
 	closep(&s->listen);
 	*s = spawn_none;

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -33,23 +32,12 @@ void takeover_init(struct takeover *t)
 	*t = (struct takeover){ .conn = -1, .exe = -1, .said = -1, .pidfd = -1 };
 }
 
-static void drop(int *fd)
-{
-	if (*fd >= 0)
-		close(*fd);
-	*fd = -1;
-}
-
 void takeover_clear(struct takeover *t)
 {
-	if (t->pid > 0) {
-		kill(t->pid, SIGKILL);
-		waitpid(t->pid, NULL, 0);
-	}
-	drop(&t->conn);
-	drop(&t->exe);
-	drop(&t->said);
-	drop(&t->pidfd);
+	server_reap(&t->pid, &t->pidfd);
+	closep(&t->conn);
+	closep(&t->exe);
+	closep(&t->said);
 	takeover_init(t);
 }
 
@@ -185,8 +173,8 @@ void takeover_verdict(struct takeover *t)
 
 	waitpid(t->pid, &status, 0);
 	t->pid = 0;
-	drop(&t->pidfd);
-	drop(&t->said);
+	drop_fd(&t->pidfd);
+	drop_fd(&t->said);
 	said[n > 0 ? strcspn(said, "\n") : 0] = '\0';
 	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
 		snprintf(text, sizeof(text),

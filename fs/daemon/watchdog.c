@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "fs/rights.h"
 #include "pcidevfs/util.h"
 
 enum {
@@ -97,17 +98,10 @@ const char *watchdog_hangs(struct watchdog *w, pid_t server, int stash)
 
 static void read_task(pid_t pid, const char *tid, const char *file, char *ret, size_t size)
 {
-	char path[64];
-	size_t n = 0;
-	FILE *f;
+	char path[48];
 
-	snprintf(path, sizeof(path), "/proc/%d/task/%.16s/%s", (int)pid, tid, file);
-	f = fopen(path, "re");
-	if (f) {
-		n = fread(ret, 1, size - 1, f);
-		fclose(f);
-	}
-	ret[n] = '\0';
+	snprintf(path, sizeof(path), "task/%.16s/%s", tid, file);
+	proc_text(pid, path, ret, size);
 }
 
 /* In state D, where no signal reaches it, and because of FUSE. A thread that waits for a disk will

@@ -25,6 +25,13 @@ static inline void closep(int *fd)
 		close(*fd);
 }
 
+/* Closes it before its owner ends. */
+static inline void drop_fd(int *fd)
+{
+	closep(fd);
+	*fd = -1;
+}
+
 /* Takes a descriptor from _close_: the caller owns it from then on. */
 static inline int steal_fd(int *fd)
 {
