@@ -109,7 +109,7 @@ static void print_clients(struct tree *t, struct out *o)
 	metric(o, "pcidevfs_client", "gauge",
 	       "Always 1; the labels tell each client that keeps the tree open, and what it has to say.");
 	if (t->ctl)
-		ctl_clients_metric(t->ctl, o);
+		ctl_clients(t->ctl, true, o);
 }
 
 static void print_intents(struct tree *t, struct out *o)

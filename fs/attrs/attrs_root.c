@@ -68,7 +68,7 @@ static void health_show(const struct subject *s, struct out *o)
 
 	if (conf->health)
 		conf->health(conf->health_ctx, o);
-	ctl_clients(s->tree->ctl, o);
+	ctl_clients(s->tree->ctl, false, o);
 }
 
 static void intents_show(const struct subject *s, struct out *o)

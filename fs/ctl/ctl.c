@@ -237,14 +237,14 @@ static bool start(struct ctl_job *job)
 	return atomic_exchange(&job->turn, 1);
 }
 
-/* Goes past the lines of the transaction to the next command; false: there is none. */
+/* Goes past the lines of the transaction to the next command; false: there is none. Without the
+ * lock: of an open file nobody but its first write changes the text, and where it was scanned. */
 static bool find_command(struct ctl_job *job)
 {
 	struct ctl *ctl = job->ctl;
 	const char *line;
 	size_t len;
 
-	pthread_mutex_lock(&job->tree->ctl->lock);
 	while ((line = ctl_line(ctl, &len))) {
 		/* What is no text, or longer than any command, will be refused as a line. */
 		if (len < sizeof(job->line) && str_clean_len(line, len) == len) {
@@ -262,7 +262,6 @@ static bool find_command(struct ctl_job *job)
 			break;
 		ctl->scanned += len + 1;
 	}
-	pthread_mutex_unlock(&job->tree->ctl->lock);
 	return job->command;
 }
 

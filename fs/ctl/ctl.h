@@ -45,9 +45,8 @@ void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique
 bool ctl_ready(struct ctl_files *c, uint64_t fh);
 /* Is no write being carried out? Between two of its commits the engine knows of none. */
 bool ctl_idle(struct ctl_files *c);
-/* "client=NAME pid=N [says=SENTENCE]" for each that said hello. */
-void ctl_clients(struct ctl_files *c, struct out *o);
-/* The same as lines of the metric pcidevfs_client. */
-void ctl_clients_metric(struct ctl_files *c, struct out *o);
+/* "client=NAME pid=N [says=SENTENCE]" for each that said hello, or that as the metric
+ * pcidevfs_client. */
+void ctl_clients(struct ctl_files *c, bool metric, struct out *o);
 
 #endif

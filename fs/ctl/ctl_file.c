@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Open ctls: what each has gathered and answered, in memory of this process, and in the stash what
- * the next one must know. */
+ * the next one must know; who has them open, what they read, and what a close leaves. */
+#define FUSE_USE_VERSION 312
 #include <errno.h>
+#include <fuse_lowlevel.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +12,8 @@
 #include "ctl_job.h"
 #include "fs/files.h"
 #include "fs/journal.h"
+#include "fs/record.h"
+#include "lines.h"
 #include "pcidevfs/region.h"
 
 #define CTL_ABI 10
@@ -219,4 +223,162 @@ size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size)
 	atomic_signal_fence(memory_order_seq_cst);
 	k->unread = ctl->read < ctl->said.len;
 	return n;
+}
+
+int ctl_open(struct tree *t, uint64_t fh, bool reads, struct err *err)
+{
+	const struct open_file *file = files_get(t->files, fh);
+	struct ctl_files *c = t->ctl;
+	struct ctl *ctl;
+	int r;
+
+	pthread_mutex_lock(&c->lock);
+	r = ctl_add(c, fh, &file->creds, &ctl, err);
+	if (!r)
+		ctl->kept->deaf = !reads;
+	pthread_mutex_unlock(&c->lock);
+	return r;
+}
+
+bool ctl_ready(struct ctl_files *c, uint64_t fh)
+{
+	const struct ctl *ctl;
+	bool ready;
+
+	pthread_mutex_lock(&c->lock);
+	ctl = ctl_find(c, fh);
+	ready = ctl && ctl->said.len > ctl->read;
+	pthread_mutex_unlock(&c->lock);
+	return ready;
+}
+
+bool ctl_idle(struct ctl_files *c)
+{
+	const struct ctl *ctl;
+	bool idle = true;
+
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; idle && (ctl = ctl_at(c, i)); i++)
+		idle = !ctl->queue;
+	pthread_mutex_unlock(&c->lock);
+	return idle;
+}
+
+void ctl_clients(struct ctl_files *c, bool metric, struct out *o)
+{
+	const struct ctl *ctl;
+
+	pthread_mutex_lock(&c->lock);
+	for (size_t i = 0; (ctl = ctl_at(c, i)); i++) {
+		const struct ctl_kept *k = ctl->kept;
+
+		if (!k->fh || !k->hello[0])
+			continue;
+		out_printf(o,
+			   metric ? "pcidevfs_client{client=\"%s\",pid=\"%u\"," : "client=%s pid=%u",
+			   k->hello, k->hello_pid);
+		if (metric)
+			out_label(o, "says", k->says);
+		else if (k->says[0])
+			out_pair(o, "says", k->says);
+		out_printf(o, metric ? "} 1\n" : "\n");
+	}
+	pthread_mutex_unlock(&c->lock);
+}
+
+void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique, size_t size)
+{
+	struct ctl_files *c = t->ctl;
+	_free_ char *buf = malloc(size ? size : 1);
+	struct ctl *ctl;
+	size_t n = 0;
+
+	if (!buf) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	pthread_mutex_lock(&c->lock);
+	ctl = ctl_find(c, fh);
+	if (ctl) {
+		n = ctl_take(ctl, unique, buf, size);
+		ctl_count(c, ctl);
+	}
+	pthread_mutex_unlock(&c->lock);
+	fuse_reply_buf(req, buf, n);
+}
+
+/* ---- lines that were written and never committed: nobody hears the verdict of a close, so the log
+ * and last_error tell of them */
+
+/* Adds the line to what is left. A check shows that its writer only asked. */
+static void count_line(struct ctl_leftover *left, const char *line, size_t len)
+{
+	char text[sizeof(left->first)], *arg;
+	size_t n = len < sizeof(text) - 1 ? len : sizeof(text) - 1;
+
+	memcpy(text, line, n);
+	text[n] = '\0';
+	if (line_is_idle(text))
+		return;
+	if (!strcmp(text, "check")) {
+		left->n = 0;
+		return;
+	}
+	if (command_of(text, &arg))
+		return;
+	if (!left->n++)
+		STR_COPY(left->first, text);
+}
+
+void ctl_leftover(const struct ctl *ctl, struct ctl_leftover *ret)
+{
+	const char *at = ctl->text.data, *end = at + ctl->text.len, *nl;
+
+	*ret = (struct ctl_leftover){ .broken = ctl->broken, .who = ctl->who };
+	for (; at < end; at = nl + 1) {
+		nl = memchr(at, '\n', (size_t)(end - at));
+		ret->torn = !nl;
+		nl = nl ? nl : end;
+		if (!ret->torn)
+			count_line(ret, at, (size_t)(nl - at));
+		else if (!ret->n++)
+			str_copy(ret->first, sizeof(ret->first), "");
+	}
+}
+
+void ctl_tell_leftover(struct tree *t, const struct key *home, const struct ctl_leftover *left)
+{
+	struct err err = { 0 };
+
+	if (!left->n)
+		return;
+	fail(&err, ECANCELED,
+	     "ctl: closed with %u line%s that %s never committed, so nothing of %s was done; write "
+	     "%scommit before the close",
+	     left->n, left->n > 1 ? "s" : "", left->n > 1 ? "were" : "was",
+	     left->n > 1 ? "them" : "it", left->torn ? "a newline after the last one, then " : "");
+	record_verdict(t,
+		       &(struct asked){ .dev = home,
+					.file = "ctl",
+					.value = written_text(left->first),
+					.late = left->broken },
+		       &left->who, &err);
+}
+
+void ctl_release(struct tree *t, uint64_t fh, const struct key *home)
+{
+	struct ctl_leftover left = { 0 };
+	struct ctl_files *c = t->ctl;
+	struct ctl *ctl;
+
+	pthread_mutex_lock(&c->lock);
+	ctl = ctl_find(c, fh);
+	if (ctl && ctl->queue) {
+		ctl->closing = true;
+	} else if (ctl) {
+		ctl_leftover(ctl, &left);
+		ctl_remove(c, ctl);
+	}
+	pthread_mutex_unlock(&c->lock);
+	ctl_tell_leftover(t, home, &left);
 }

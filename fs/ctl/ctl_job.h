@@ -94,7 +94,7 @@ void ctl_count(struct ctl_files *c, struct ctl *ctl);
 /* Takes up to size bytes of the answers for the read `unique`, which may be one sent again. */
 size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size);
 
-/* ctl_close.c: lines that no command has ended. */
+/* Lines that no command has ended. */
 struct ctl_leftover {
 	unsigned int n;
 	bool torn;	  /* the last has no newline, so not even a command was one */
