@@ -2,6 +2,7 @@
 #include "pcidevfs/util.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <strings.h>
@@ -452,6 +453,25 @@ uint64_t now_real_ns(void)
 uint64_t now_ms(void)
 {
 	return now_us() / 1000;
+}
+
+char *file_text(int dir, const char *path)
+{
+	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	char *text = NULL;
+	size_t size = 0;
+
+	if (!f) {
+		closep(&fd);
+		return NULL;
+	}
+	if (getdelim(&text, &size, '\0', f) < 0) {
+		free(text);
+		text = NULL;
+	}
+	fclose(f);
+	return text;
 }
 
 ssize_t read_all(int fd, void *buf, size_t size)

@@ -144,14 +144,10 @@ void instance_health(struct instance *i, struct out *o)
 
 void instance_boot_id(const char *proc, char ret[static BOOT_ID])
 {
-	_free_ char *path = NULL;
-	FILE *f = NULL;
+	_free_ char *path = NULL, *text = NULL;
 
 	if (asprintf(&path, "%s/sys/kernel/random/boot_id", proc) >= 0)
-		f = fopen(path, "re");
-	if (!f || !fgets(ret, BOOT_ID, f))
-		str_copy(ret, BOOT_ID, "unknown");
+		text = file_text(AT_FDCWD, path);
+	str_copy(ret, BOOT_ID, text ? text : "unknown");
 	ret[strcspn(ret, "\n")] = '\0';
-	if (f)
-		fclose(f);
 }

@@ -19,22 +19,7 @@
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
-/* The caller frees it. NULL with errno set. */
-static char *read_mounts(void)
-{
-	FILE *f = fopen("/proc/self/mountinfo", "re");
-	char *text = NULL;
-	size_t size = 0;
-
-	if (!f)
-		return NULL;
-	if (getdelim(&text, &size, '\0', f) < 0) {
-		free(text);
-		text = NULL;
-	}
-	fclose(f);
-	return text;
-}
+#define MOUNTS "/proc/self/mountinfo"
 
 int mountpoint_in(char *mountinfo, const char *path, struct mount_entry *ret)
 {
@@ -53,7 +38,7 @@ int mountpoint_in(char *mountinfo, const char *path, struct mount_entry *ret)
 
 bool mountpoint_any(char *ret, size_t size)
 {
-	_free_ char *text = read_mounts();
+	_free_ char *text = file_text(AT_FDCWD, MOUNTS);
 	char *next = text;
 	struct mount_line line;
 
@@ -65,7 +50,7 @@ bool mountpoint_any(char *ret, size_t size)
 
 int mountpoint_find(const char *path, struct mount_entry *ret)
 {
-	_free_ char *text = read_mounts();
+	_free_ char *text = file_text(AT_FDCWD, MOUNTS);
 
 	return text ? mountpoint_in(text, path, ret) : -errno;
 }

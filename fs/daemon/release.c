@@ -43,6 +43,8 @@ static void say_setting(const char *address, const char *file, const char *refus
 
 /* ---- through the tree */
 
+#define WHY (ERR_TEXT + 64)
+
 /* The device's directory below the mount: in that of its bus. */
 static int open_file(int dir, const struct key *dev, const char *file, int flags)
 {
@@ -75,125 +77,107 @@ static bool is_ended_by_profile(int dir, const struct key *dev)
 	       read_line(dir, dev, "plan", said, sizeof(said)) && !strcmp(said, refused);
 }
 
-/* why: last_error is about this write only if there was a write. */
-static int write_none(int dir, const struct key *dev, bool claimed, char *why, size_t size)
+/* The file that ends the claim, or the interrupted operation. */
+static const char *file_of(int dir, const struct key *dev, bool claimed)
 {
 	_close_ int fd = open_file(dir, dev, "profile", O_WRONLY);
+
+	return fd < 0 || (claimed && !is_ended_by_profile(dir, dev)) ? "claim" : "profile";
+}
+
+/* NULL: done; else why not. last_error is about this write only if there was a write. */
+static const char *write_none(int dir, const struct key *dev, const char *file,
+			      char why[static WHY])
+{
+	_close_ int fd = open_file(dir, dev, file, O_WRONLY);
 	int r;
 
-	if (fd < 0 || (claimed && !is_ended_by_profile(dir, dev))) {
-		closep(&fd);
-		fd = open_file(dir, dev, "claim", O_WRONLY);
-	}
 	if (fd >= 0 && write(fd, "none\n", 5) >= 0)
-		return 0;
-	r = -errno;
-	if (fd < 0 || !read_line(dir, dev, "last_error", why, size) || !strcmp(why, "ok"))
-		snprintf(why, size, "claim: %s", strerror(-r));
-	return r;
+		return NULL;
+	r = errno;
+	if (fd < 0 || !read_line(dir, dev, "last_error", why, WHY) || !strcmp(why, "ok"))
+		snprintf(why, WHY, "%s: %s", file, strerror(r));
+	return why;
 }
 
-static FILE *open_intents(int dir)
+/* Gets the value of a key such as " claim=" from a line of intents. */
+static bool value_of(const char *line, const char *key, char *ret, size_t size)
 {
-	int fd = openat(dir, "intents", O_RDONLY | O_CLOEXEC);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
+	const char *at = strstr(line, key);
 
-	if (!f)
-		closep(&fd);
-	return f;
+	if (at)
+		snprintf(ret, size, "%.*s", (int)strcspn(at + strlen(key), " "), at + strlen(key));
+	return at;
 }
 
-#define DEVICE " device="
-
-/* Gets the value of a key such as " claim=" from the device's line of intents. */
-static bool read_intent(int dir, const struct key *dev, const char *key, char *ret, size_t size)
+/* False: the line of intents is damaged, or its device is not there. */
+static bool device_of(const char *line, struct key *ret)
 {
-	FILE *f = open_intents(dir);
-	_free_ char *line = NULL;
-	char device[KEY_NAME + 24], id[KEY_NAME + 8];
-	const char *value = NULL;
-	size_t room = 0;
+	char id[KEY_NAME + 8];
 
-	snprintf(device, sizeof(device), DEVICE "%s ", key_id(dev, id));
-	while (f && !value && getline(&line, &room, f) >= 0)
-		value = strstr(line, device) && !strstr(line, " state=damaged ") ? strstr(line, key)
-										  : NULL;
-	if (f)
-		fclose(f);
-	if (value)
-		snprintf(ret, size, "%.*s", (int)strcspn(value + strlen(key), " \n"),
-			 value + strlen(key));
-	return value;
+	return !strstr(line, " state=damaged ") && value_of(line, " device=", id, sizeof(id)) &&
+	       key_parse(id, ret);
+}
+
+/* The claim that is stored for the device. */
+static bool read_stored(int dir, const struct key *dev, char ret[static CLAIM_NAME + 1])
+{
+	_free_ char *text = file_text(dir, "intents");
+	char *next = text, *line;
+	struct key of;
+
+	while ((line = strsep(&next, "\n")))
+		if (device_of(line, &of) && key_eq(&of, dev) &&
+		    value_of(line, " claim=", ret, CLAIM_NAME + 1))
+			return true;
+	return false;
 }
 
 /* The settings of a VF that its line of intents has: no claim has ended them. */
 static int release_line(int dir, const char *line, const struct key *dev, bool *any)
 {
-	char key[16], id[KEY_NAME + 8], why[ERR_TEXT + 64];
+	char key[16], id[KEY_NAME + 8], why[WHY];
 	int status = 0;
 
 	for (enum vfconf which = 0; which < VFCONF_COUNT; which++) {
-		const char *file = vfconf_name(which);
-		_close_ int fd = -1;
-		bool done;
+		const char *file = vfconf_name(which), *refusal;
 
 		snprintf(key, sizeof(key), " %s=", file);
 		if (!strstr(line, key))
 			continue;
-		fd = open_file(dir, dev, file, O_WRONLY);
-		done = fd >= 0 && write(fd, "none\n", 5) >= 0;
-		if (!done && !read_line(dir, dev, "last_error", why, sizeof(why)))
-			STR_COPY(why, strerror(errno));
-		say_setting(key_id(dev, id), file, done ? NULL : why);
-		status |= !done;
+		refusal = write_none(dir, dev, file, why);
+		say_setting(key_id(dev, id), file, refusal);
+		status |= refusal != NULL;
 		*any = true;
 	}
 	return status;
 }
 
-static bool device_of(const char *line, struct key *ret)
-{
-	const char *at = strstr(line, DEVICE);
-	char id[KEY_NAME + 8];
-
-	if (!at || strstr(line, " state=damaged "))
-		return false;
-	at += strlen(DEVICE);
-	snprintf(id, sizeof(id), "%.*s", (int)strcspn(at, " \n"), at);
-	return key_parse(id, ret);
-}
-
 /* Reads intents once: there may be thousands of VFs. */
 static int release_settings(int dir, bool *any)
 {
-	FILE *f = open_intents(dir);
-	_free_ char *line = NULL;
-	size_t room = 0;
+	_free_ char *text = file_text(dir, "intents");
+	char *next = text, *line;
 	struct key dev;
 	int status = 0;
 
-	while (f && getline(&line, &room, f) >= 0)
+	while ((line = strsep(&next, "\n")))
 		if (device_of(line, &dev))
 			status |= release_line(dir, line, &dev, any);
-	if (f)
-		fclose(f);
 	return status;
 }
 
 /* Is there a stored claim that its device does not have? If not, intents need not be searched. */
 static bool any_missing(int dir)
 {
-	FILE *f = open_intents(dir);
-	_free_ char *line = NULL;
-	bool found = false;
-	size_t room = 0;
+	_free_ char *text = file_text(dir, "intents");
+	char *next = text, *line;
 
-	while (f && !found && getline(&line, &room, f) >= 0)
-		found = strstr(line, " claim=") && !strstr(line, " state=held ") &&
-			!strstr(line, " state=damaged ");
-	if (f)
-		fclose(f);
-	return found;
+	while ((line = strsep(&next, "\n")))
+		if (strstr(line, " claim=") && !strstr(line, " state=held ") &&
+		    !strstr(line, " state=damaged "))
+			return true;
+	return false;
 }
 
 /* The claim to release, or "none" for an interrupted operation. False: nothing to release. */
@@ -208,45 +192,38 @@ static bool read_claim(int dir, const struct key *dev, bool missing,
 	if (strcmp(ret, "none"))
 		return true;
 	/* If a claim was not restored, --early may have taken its device from the driver. */
-	if (missing && read_intent(dir, dev, " claim=", ret, CLAIM_NAME + 1))
+	if (missing && read_stored(dir, dev, ret))
 		return true;
 	return read_line(dir, dev, "state", state, sizeof(state)) && !strcmp(state, "stuck");
 }
 
 static int release_entry(int dir, const struct key *dev, bool missing, bool *any)
 {
-	char id[KEY_NAME + 8];
-	char claim[CLAIM_NAME + 1], why[ERR_TEXT + 64];
-	const char *from = claim;
-	int rc;
+	char id[KEY_NAME + 8], claim[CLAIM_NAME + 1], why[WHY];
+	const char *from = claim, *refusal;
 
 	if (!read_claim(dir, dev, missing, claim))
 		return 0;
 	if (!strcmp(claim, "none"))
 		from = NULL;
-	read_line(dir, dev, "reason", why, sizeof(why));
-	rc = write_none(dir, dev, from, why, sizeof(why));
-	say_verdict(key_id(dev, id), from, rc ? why : NULL);
+	refusal = write_none(dir, dev, file_of(dir, dev, from), why);
+	say_verdict(key_id(dev, id), from, refusal);
 	*any = true;
-	return rc != 0;
+	return refusal != NULL;
 }
 
 /* The daemon does not know the content of a state file that was set aside either. */
-static int tell_damaged(const char *where)
+static int tell_damaged(int dir)
 {
-	char path[4096], line[1024];
-	FILE *f = NULL;
+	_free_ char *text = file_text(dir, "health");
+	char *next = text, *line;
 	int status = 0;
 
-	if (snprintf(path, sizeof(path), "%s/health", where) < (int)sizeof(path))
-		f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
+	while ((line = strsep(&next, "\n")))
 		if (!strncmp(line, "intents=damaged", strlen("intents=damaged"))) {
-			fputs(line, stderr);
+			fprintf(stderr, "%s\n", line);
 			status = 1;
 		}
-	if (f)
-		fclose(f);
 	return status;
 }
 
@@ -278,7 +255,7 @@ bool release_in_tree(const struct options *o, int *ret_status)
 	root = open(where, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return false;
-	*ret_status = tell_damaged(where);
+	*ret_status = tell_damaged(root);
 	missing = any_missing(root);
 	for (enum bus bus = BUS_NONE + 1; bus < BUS_COUNT; bus++)
 		*ret_status |= release_bus(root, bus, missing, &any);

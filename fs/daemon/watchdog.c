@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "watchdog.h"
 
-#include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -40,18 +40,15 @@ static bool is_stopped(pid_t pid)
 
 static bool is_debugged(pid_t pid)
 {
-	char path[32], line[128];
-	int tracer = 0, dumps = 0;
-	FILE *f;
+	_free_ char *text = NULL;
+	const char *dumps, *tracer;
+	char path[32];
 
 	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
-	f = fopen(path, "re");
-	while (f && fgets(line, sizeof(line), f))
-		if (sscanf(line, "TracerPid: %d", &tracer) != 1)
-			sscanf(line, "CoreDumping: %d", &dumps);
-	if (f)
-		fclose(f);
-	return tracer || dumps;
+	text = file_text(AT_FDCWD, path);
+	tracer = text ? strstr(text, "\nTracerPid:\t") : NULL;
+	dumps = text ? strstr(text, "\nCoreDumping:\t1") : NULL;
+	return dumps || (tracer && tracer[strlen("\nTracerPid:\t")] != '0');
 }
 
 void watchdog_wake(struct watchdog *w)
@@ -126,17 +123,15 @@ static bool is_waiting(pid_t pid, const char *tid)
 static bool has_waiting(pid_t pid)
 {
 	const struct dirent *e;
-	bool found = false;
+	_closedir_ DIR *dir = NULL;
 	char path[32];
-	DIR *dir;
 
 	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	dir = opendir(path);
-	while (dir && !found && (e = readdir(dir)))
-		found = e->d_name[0] != '.' && is_waiting(pid, e->d_name);
-	if (dir)
-		closedir(dir);
-	return found;
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.' && is_waiting(pid, e->d_name))
+			return true;
+	return false;
 }
 
 bool watchdog_waits(pid_t server)

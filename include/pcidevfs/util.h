@@ -126,6 +126,8 @@ void *more_rows(void *rows, size_t n, size_t *cap, size_t size);
 size_t rows_first(const void *rows, size_t n, size_t size, const void *key,
 		  int (*compare)(const void *row, const void *key));
 
+/* A text file, up to a NUL; the caller frees it. NULL with errno: it is empty or cannot be read. */
+char *file_text(int dir, const char *path);
 /* Reads until the end or until size is full. Returns the number of bytes or -errno. */
 ssize_t read_all(int fd, void *buf, size_t size);
 
