@@ -99,30 +99,18 @@ static const char *pci_withheld(const char *name)
 		       : NULL;
 }
 
-static bool no_name(const char *name)
-{
-	(void)name;
-	return false;
-}
-
-static const char *not_withheld(const char *name)
-{
-	(void)name;
-	return NULL;
-}
-
 static const struct bus_naming {
 	const char *prefix;
-	bool (*valid)(const char *name);
-	const char *(*withheld)(const char *name);
+	bool (*valid)(const char *name); /* NULL: no name is */
+	const char *(*withheld)(const char *name); /* key_withheld(); NULL: none is */
 	const char *subsystem; /* bus_subsystem() */
 	bool made;	       /* key_is_made() */
 	bool renumbered;       /* key_is_renumbered() */
 } buses[BUS_COUNT] = {
-	[BUS_NONE] = { "", no_name, not_withheld },
+	[BUS_NONE] = { "" },
 	[BUS_PCI] = { "", pci_name, pci_withheld },
-	[BUS_MDEV] = { "mdev/", uuid_name, not_withheld, "mdev", .made = true },
-	[BUS_USB] = { "usb/", usb_name, not_withheld, "usb", .renumbered = true },
+	[BUS_MDEV] = { "mdev/", uuid_name, NULL, "mdev", .made = true },
+	[BUS_USB] = { "usb/", usb_name, NULL, "usb", .renumbered = true },
 };
 
 /* The one way to a row: a number from elsewhere would lead to functions that are none. */
@@ -131,11 +119,18 @@ static const struct bus_naming *row_of(enum bus bus)
 	return &buses[(unsigned int)bus < BUS_COUNT ? bus : BUS_NONE];
 }
 
+static bool name_valid(enum bus bus, const char *name)
+{
+	const struct bus_naming *row = row_of(bus);
+
+	return row->valid && row->valid(name);
+}
+
 bool key_make(enum bus bus, const char *name, struct key *ret)
 {
 	struct key key = { .bus = bus };
 
-	if (!row_of(bus)->valid(name) || !STR_COPY(key.name, name))
+	if (!name_valid(bus, name) || !STR_COPY(key.name, name))
 		return false;
 	*ret = key;
 	return true;
@@ -199,12 +194,14 @@ bool key_is_renumbered(const struct key *key)
 
 const char *key_withheld(const struct key *key)
 {
-	return row_of(key->bus)->withheld(key->name);
+	const struct bus_naming *row = row_of(key->bus);
+
+	return row->withheld ? row->withheld(key->name) : NULL;
 }
 
 bool key_valid(const struct key *key)
 {
-	return memchr(key->name, '\0', sizeof(key->name)) && row_of(key->bus)->valid(key->name);
+	return memchr(key->name, '\0', sizeof(key->name)) && name_valid(key->bus, key->name);
 }
 
 bool key_eq(const struct key *a, const struct key *b)

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "fault.h"
 #include "fs/ctl/ctl.h"
 #include "internal.h"
 #include "journal.h"
@@ -53,7 +54,7 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	if (!t)
 		return fail_nomem(err);
 	t->conf = *conf;
-	atomic_init(&t->no_epochs, conf->no_epochs);
+	atomic_init(&t->no_epochs, fault_is("no-epochs"));
 	t->fuse_fd = -1;
 	atomic_init(&t->group, group_find());
 	rights_start(t);

@@ -33,9 +33,6 @@ struct tree_conf {
 	void *health_ctx;
 	/* The unique of this thread's request, as from the kernel (bit 63: resent). */
 	uint64_t (*unique)(void);
-	bool no_epochs; /* for tests: behave as on a kernel before 6.16 */
-	/* For tests: called when the verdict of a ctl command is in the log. May be NULL. */
-	void (*told)(void);
 };
 
 /* One line of pcidevfs_health. */

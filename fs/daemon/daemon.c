@@ -166,11 +166,6 @@ static int open_tree(struct daemon *d, struct err *err)
 		.metrics = serving_metrics,
 		.health_ctx = d,
 		.unique = session_unique,
-		.no_epochs = fault_is("no-epochs"),
-		.told = d->from.generation > 1	 ? NULL
-			: fault_is("told")	 ? fault_die
-			: fault_is("told-hang") ? fault_hang
-						 : NULL,
 	};
 
 	return r ? r : tree_new(&tree, &d->tree, err);

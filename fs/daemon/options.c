@@ -25,38 +25,38 @@ struct daemon_option {
 
 /* Rows with a value come first: OPTION_VALUES counts them. */
 static const struct daemon_option rows[] = {
-	{ "sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", SYSFS_ROOT },
-	{ "dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },
-	{ "proc", "DIR", FIELD(proc), "its proc", PROC_ROOT },
-	{ "state", "DIR", FIELD(state), "what is kept over a reboot", "/var/lib/pcidevfs" },
-	{ "driver-root", "DIR", FIELD(driver_root),
+	{ "--sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", SYSFS_ROOT },
+	{ "--dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },
+	{ "--proc", "DIR", FIELD(proc), "its proc", PROC_ROOT },
+	{ "--state", "DIR", FIELD(state), "what is kept over a reboot", "/var/lib/pcidevfs" },
+	{ "--driver-root", "DIR", FIELD(driver_root),
 	  "the root directory of a vendor's driver (where it is found: /,\n"
 	  "                       /run/nvidia/driver, or that of nvidia-vgpud)",
 	  NULL },
-	{ "deadline", "FACTOR", FIELD(deadline), "scales every deadline of an operation", NULL },
-	{ "usb-owner", "UID:GID", FIELD(usb_owner),
+	{ "--deadline", "FACTOR", FIELD(deadline), "scales every deadline of an operation", NULL },
+	{ "--usb-owner", "UID:GID", FIELD(usb_owner),
 	  "who gets the node of a USB device while a pod has it: the user\n"
 	  "                       of KubeVirt's VMs", KUBEVIRT_USER },
-	{ "replace", NULL, FIELD(replace),
+	{ "--replace", NULL, FIELD(replace),
 	  "the daemon that serves MOUNTPOINT goes on as this program, with\n"
 	  "                       the options it had and those given now",
 	  NULL },
-	{ "early", "ADDRESS", FIELD(early),
+	{ "--early", "ADDRESS", FIELD(early),
 	  "for udev: sets driver_override of a function that is claimed by\n"
 	  "                       what is stored, before a host driver meets it; then ends",
 	  NULL },
-	{ "release-all", NULL, FIELD(release_all),
+	{ "--release-all", NULL, FIELD(release_all),
 	  "release every claim, through the tree where it is mounted, and end", NULL },
-	{ "print-files", NULL, FIELD(print_files), "print docs/FILES.md and end", NULL },
-	{ "journal", NULL, FIELD(journal),
+	{ "--print-files", NULL, FIELD(print_files), "print docs/FILES.md and end", NULL },
+	{ "--journal", NULL, FIELD(journal),
 	  "log to stderr what the journal gets under systemd: operations,\n"
 	  "                       refusals, lost devices, each with its level (\"<5>\")",
 	  NULL },
-	{ "help", NULL, FIELD(help), "print this and end", NULL },
-	{ "version", NULL, FIELD(version), "print the version and end", NULL },
-	{ "serve", "FD", FIELD(serve), NULL, NULL },
-	{ "adopt", "FDS", FIELD(adopt), NULL, NULL },
-	{ "can-adopt", "WHAT", FIELD(can_adopt), NULL, NULL },
+	{ "--help", NULL, FIELD(help), "print this and end", NULL },
+	{ "--version", NULL, FIELD(version), "print the version and end", NULL },
+	{ "--serve", "FD", FIELD(serve), NULL, NULL },
+	{ "--adopt", "FDS", FIELD(adopt), NULL, NULL },
+	{ "--can-adopt", "WHAT", FIELD(can_adopt), NULL, NULL },
 };
 
 static const char **text_field(struct options *o, const struct daemon_option *row)
@@ -76,7 +76,7 @@ void options_help(FILE *to)
 
 		if (!row->help)
 			continue;
-		snprintf(left, sizeof(left), "%s--%s%s%s", strcmp(row->name, "help") ? "" : "-h, ",
+		snprintf(left, sizeof(left), "%s%s%s%s", strcmp(row->name, "--help") ? "" : "-h, ",
 			 row->name, row->arg ? " " : "",
 			 row->arg ? row->arg : "");
 		fprintf(to, "  %-20s %s", left, row->help);
@@ -164,7 +164,7 @@ int options_parse(int argc, char **argv, struct options *ret)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		known[i] =
-			(struct option){ .name = rows[i].name,
+			(struct option){ .name = rows[i].name + strlen("--"),
 					 .has_arg = rows[i].arg ? required_argument : no_argument };
 		if (rows[i].fallback)
 			*text_field(&o, &rows[i]) = rows[i].fallback;
@@ -203,25 +203,21 @@ struct roots options_roots(const struct options *o)
 void options_argv(const struct options *o, const char *role, const char *value,
 		  const char *mountpoint, const char *ret[static OPTIONS_ARGV])
 {
-	const char *all[OPTIONS_ARGV] = {
-		"pcidevfsd", role,     value,	"--sysfs", o->sysfs, "--dev",
-		o->dev,	     "--proc", o->proc, "--state", o->state,
-	};
-	size_t n = 11;
+	size_t n = 0;
 
-	if (o->driver_root) {
-		all[n++] = "--driver-root";
-		all[n++] = o->driver_root;
+	ret[n++] = "pcidevfsd";
+	ret[n++] = role;
+	ret[n++] = value;
+	for (size_t i = 0; i < OPTION_VALUES; i++) {
+		const char *set = *text_field((struct options *)o, &rows[i]);
+
+		/* a former release does not know the one with this default */
+		if (!set || !strcmp(set, KUBEVIRT_USER))
+			continue;
+		ret[n++] = rows[i].name;
+		ret[n++] = set;
 	}
-	if (o->deadline) {
-		all[n++] = "--deadline";
-		all[n++] = o->deadline;
-	}
-	if (strcmp(o->usb_owner, KUBEVIRT_USER) != 0) { /* a former release does not know it */
-		all[n++] = "--usb-owner";
-		all[n++] = o->usb_owner;
-	}
-	all[n++] = "--";
-	all[n] = mountpoint;
-	memcpy(ret, all, sizeof(all));
+	ret[n++] = "--";
+	ret[n++] = mountpoint;
+	ret[n] = NULL;
 }

@@ -37,7 +37,7 @@ void options_help(FILE *to);
 /* NULL if the default is used. */
 const char *options_given(const struct options *o, size_t i);
 bool options_is_path(size_t i);
-const char *options_name(size_t i);
+const char *options_name(size_t i); /* "--sysfs" */
 /* Sets an option as if it had been given; value is borrowed. -ENOENT: there is no such option. */
 int options_override(struct options *o, const char *name, const char *value);
 

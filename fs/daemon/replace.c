@@ -75,7 +75,7 @@ static int fill_offer(const struct options *o, struct offer *offer, struct err *
 		if (strchr(given, '\n'))
 			return fail(err, EINVAL, "%s: a path with a newline cannot be handed over",
 				    given);
-		n += (size_t)snprintf(offer->options + n, sizeof(offer->options) - n, "--%s %s\n",
+		n += (size_t)snprintf(offer->options + n, sizeof(offer->options) - n, "%s %s\n",
 				      options_name(i), given);
 		if (n >= sizeof(offer->options))
 			return fail(err, ENAMETOOLONG, "%s is too long to be handed over", given);

@@ -128,7 +128,7 @@ static int take_options(struct options *o, char *text, struct err *err)
 
 		if (value)
 			*value++ = '\0';
-		if (!value || strncmp(line, "--", 2) || options_override(o, line + 2, value))
+		if (!value || options_override(o, line, value))
 			return fail(err, ENOENT,
 				    "the pcidevfsd that runs (" VERSION
 				    ") has no %.64s; end it and "
