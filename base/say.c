@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "pcidevfs/say.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <poll.h>
 #include <stdarg.h>
@@ -18,38 +17,39 @@
 
 #define TEXT_MAX 2048
 #define STREAM_VARIABLE "JOURNAL_STREAM"
+#define STREAM_TEXT 48
 
 __attribute__((weak)) const char say_as[] = "pcidevfsd";
 
 /* Lines for which there was no room. It belongs to stderr, of which there is one. */
 static _Atomic unsigned int dropped;
 
+/* What the variable holds if stderr is the journal's. False: stderr is closed. */
+static bool stream_of_stderr(char ret[static STREAM_TEXT])
+{
+	struct stat st;
+
+	if (fstat(STDERR_FILENO, &st))
+		return false;
+	snprintf(ret, STREAM_TEXT, "%llu:%llu", (unsigned long long)st.st_dev,
+		 (unsigned long long)st.st_ino);
+	return true;
+}
+
 bool say_journals(void)
 {
 	const char *text = getenv(STREAM_VARIABLE);
-	unsigned long long dev, ino;
-	struct stat st;
-	char *end;
+	char ours[STREAM_TEXT];
 
-	if (!text || !isdigit((unsigned char)text[0]))
-		return false;
-	dev = strtoull(text, &end, 10);
-	if (*end != ':' || !isdigit((unsigned char)end[1]))
-		return false;
-	ino = strtoull(end + 1, &end, 10);
-	return !*end && !fstat(STDERR_FILENO, &st) && st.st_dev == dev && st.st_ino == ino;
+	return text && stream_of_stderr(ours) && !strcmp(text, ours);
 }
 
 void say_as_journal(void)
 {
-	char text[48];
-	struct stat st;
+	char ours[STREAM_TEXT];
 
-	if (fstat(STDERR_FILENO, &st))
-		return;
-	snprintf(text, sizeof(text), "%llu:%llu", (unsigned long long)st.st_dev,
-		 (unsigned long long)st.st_ino);
-	setenv(STREAM_VARIABLE, text, 1);
+	if (stream_of_stderr(ours))
+		setenv(STREAM_VARIABLE, ours, 1);
 }
 
 /* A pipe that poll() calls writable takes a whole line (PIPE_BUF), unless another process is

@@ -6,7 +6,6 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "pcidevfs/util.h"
 
@@ -34,16 +33,13 @@ int thread_start(pthread_t *ret, void *(*run)(void *ctx), void *ctx)
 
 bool thread_runs(pid_t tid)
 {
-	char path[64], text[256];
-	_close_ int fd = -1;
+	_free_ char *text = NULL;
 	const char *state;
-	ssize_t n;
+	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", (int)tid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? 0 : read(fd, text, sizeof(text) - 1);
-	text[n > 0 ? n : 0] = '\0';
-	state = strrchr(text, ')');
+	text = file_text(AT_FDCWD, path);
+	state = text ? strrchr(text, ')') : NULL;
 	return state && state[1] == ' ' && state[2] == 'R';
 }
 

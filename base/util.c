@@ -169,11 +169,6 @@ void out_pair(struct out *o, const char *key, const char *value)
 	out_pair_bytes(o, key, value, strlen(value));
 }
 
-static void out_name(struct out *o, const char *name)
-{
-	out_put(o, name, strlen(name));
-}
-
 /* How much of the text needs no escape. */
 static size_t quotable(const char *text, size_t size)
 {
@@ -191,7 +186,7 @@ void out_pair_bytes(struct out *o, const char *key, const char *value, size_t si
 
 	if (o->len && o->data[o->len - 1] != '\n')
 		out_put(o, " ", 1);
-	out_name(o, key);
+	out_put(o, key, strlen(key));
 	if (plain(value, size)) {
 		out_put(o, "=", 1);
 		out_put(o, value, size);
@@ -269,19 +264,16 @@ int parse_i64(const char *text, int64_t min, int64_t max, int64_t *ret)
 
 int parse_bool(const char *text, bool *ret)
 {
-	static const char *const words[][4] = { { "0", "n", "no", "off" },
-						{ "1", "y", "yes", "on" } };
+	static const char *const words[][2] = {
+		{ "0", "1" }, { "n", "y" }, { "no", "yes" }, { "off", "on" }, { "false", "true" },
+	};
 
-	for (int v = 0; v < 2; v++)
-		for (size_t i = 0; i < 4; i++)
-			if (!strcasecmp(text, words[v][i])) {
-				*ret = v;
-				return 0;
-			}
-	if (strcasecmp(text, "true") && strcasecmp(text, "false"))
-		return -EINVAL;
-	*ret = !strcasecmp(text, "true");
-	return 0;
+	for (size_t i = 0; i < 2 * ARRAY_SIZE(words); i++)
+		if (!strcasecmp(text, words[i / 2][i % 2])) {
+			*ret = i % 2;
+			return 0;
+		}
+	return -EINVAL;
 }
 
 int parse_factor(const char *text, double *ret)

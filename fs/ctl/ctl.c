@@ -408,34 +408,25 @@ static bool enqueue(struct ctl_job *job)
 	return true;
 }
 
-/* With the lock held. Takes it out of its queue; NULL: it is not in this one, or is being carried
- * out. */
-static struct ctl_job *withdraw(struct ctl *ctl, uint64_t unique)
-{
-	struct ctl_job *job;
-
-	for (struct ctl_job **at = &ctl->queue; (job = *at); at = &job->next) {
-		if (job->unique != unique)
-			continue;
-		atomic_store(&job->interrupted, true);
-		if (job == ctl->queue)
-			continue;
-		*at = job->next;
-		uncount(job);
-		return job;
-	}
-	return NULL;
-}
-
-static void interrupt_writes(struct tree *t, uint64_t tag)
+/* Takes a write that waits out of its queue. */
+static void interrupt_write(struct tree *t, uint64_t unique)
 {
 	struct ctl_files *c = t->ctl;
-	struct ctl_job *job = NULL;
+	struct ctl_job *job = NULL, **at = NULL;
 	struct ctl *ctl;
 
 	pthread_mutex_lock(&c->lock);
 	for (size_t i = 0; !job && (ctl = ctl_at(c, i)); i++)
-		job = withdraw(ctl, tag);
+		for (at = &ctl->queue; (job = *at) && job->unique != unique; at = &job->next)
+			;
+	if (job)
+		atomic_store(&job->interrupted, true);
+	if (job && job != job->ctl->queue) {
+		*at = job->next;
+		uncount(job);
+	} else {
+		job = NULL; /* there is none, or it is being carried out */
+	}
 	pthread_mutex_unlock(&c->lock);
 	if (job)
 		drop(job, -EINTR);
@@ -444,7 +435,7 @@ static void interrupt_writes(struct tree *t, uint64_t tag)
 void ctl_withdraw(struct tree *t, uint64_t tag)
 {
 	/* In this order: see run_commit(). */
-	interrupt_writes(t, tag);
+	interrupt_write(t, tag);
 	txn_interrupt(t->conf.engine, tag);
 }
 
@@ -466,8 +457,9 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	       const char *buf, size_t size, uint32_t journal_slot)
 {
 	struct ctl_job *job = job_new(t, n, fh, buf, size);
-	bool full = false, first = false, early = false;
 	struct ctl_files *c = t->ctl;
+	bool first = false;
+	int r = 0;
 
 	if (!job) {
 		request_ends(t, journal_slot, -ENOMEM);
@@ -482,21 +474,22 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	request_leaves(t, n, journal_slot);
 	pthread_mutex_lock(&c->lock);
 	job->ctl = ctl_find(c, fh);
+	if (!job->ctl)
+		r = -ESTALE;
 	/* Sent again before the one that ran: it had not begun, and would hide what
 	 * that one did. */
-	early = job->ctl && job->resent && !job->ctl->queue && job->ctl->kept->writer &&
-		job->ctl->kept->writer != job->unique;
-	if (job->ctl && !early) {
-		full = !enqueue(job);
+	else if (job->resent && !job->ctl->queue && job->ctl->kept->writer &&
+		 job->ctl->kept->writer != job->unique)
+		r = -ECONNRESET;
+	else if (!enqueue(job))
+		r = -EAGAIN;
+	else
 		first = job->ctl->queue == job;
-	}
 	pthread_mutex_unlock(&c->lock);
-	if (!job->ctl)
-		drop(job, -ESTALE);
-	else if (early)
-		drop(job, -ECONNRESET);
-	else if (full)
+	if (r == -EAGAIN)
 		refuse_full(job);
+	else if (r)
+		drop(job, r);
 	else if (first && pool_submit(t->commands, drive, job))
 		drive(job);
 }

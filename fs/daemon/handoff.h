@@ -6,8 +6,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "options.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/fdmsg.h"
+#include "pcidevfs/util.h"
 
 /* From the holder to the serving process; with fds { /dev/fuse, stash, watch, spawner }. watch is
  * an inotify: closing one takes up to tens of milliseconds, which the next process would wait for.
@@ -48,6 +49,12 @@ struct offer {
 };
 
 /* As fdmsg_send(). */
-int handoff_report(int sock, enum report what, const char *text);
+static inline int handoff_report(int sock, enum report what, const char *text)
+{
+	struct report_msg msg = { .what = what };
+
+	STR_COPY(msg.text, text);
+	return fdmsg_send(sock, &msg, sizeof(msg), NULL, 0);
+}
 
 #endif

@@ -393,7 +393,7 @@ static void turn(struct holder *h)
 	if (p[5].revents)
 		takeover_verdict(&h->takeover);
 	if (p[6].revents && server_rests(&h->server))
-		server_asked(&h->server);
+		watchdog_wake(&h->server.watchdog);
 	spawn_watch(&h->spawn, h->o);
 	advance_takeover(h);
 	server_watch(&h->server, h->stash);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "retry.h"
 
+#include "pcidevfs/util.h"
+
 enum {
 	FREE = 3, /* failures without a pause */
 	FORGET_AFTER = 3,
 	FORGET_AFTER_KILLS = 20, /* a few can be anybody's, and nothing is lost by them */
-	PAUSE_MS = 10,		 /* the first pause is twice this; each next one doubles */
+	PAUSE_MS = 20,		 /* the first pause; each next one doubles */
 };
 
 struct patience {
@@ -32,13 +34,11 @@ void retry_note(struct retry *r, enum server_end how)
 
 static unsigned int pause_of(const struct patience *p, unsigned int n)
 {
-	unsigned int pause = PAUSE_MS;
+	unsigned int pause = 0;
 
-	if (n <= FREE)
-		return 0;
-	for (; n > FREE && pause < p->pause_max_ms; n--)
-		pause *= 2;
-	return pause < p->pause_max_ms ? pause : p->pause_max_ms;
+	for (; n > FREE; n--)
+		back_off(&pause, PAUSE_MS, p->pause_max_ms);
+	return pause;
 }
 
 unsigned int retry_pause_ms(const struct retry *r)

@@ -166,11 +166,6 @@ bool server_rests(const struct server *s)
 	return is_watched(s) && !s->stopping && s->watchdog.look_at == UINT64_MAX;
 }
 
-void server_asked(struct server *s)
-{
-	watchdog_wake(&s->watchdog);
-}
-
 bool server_stays(struct server *s)
 {
 	return s->pid > 0 && s->stopping && now_ms() >= s->kill_at &&

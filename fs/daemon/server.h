@@ -51,9 +51,8 @@ void server_nudge(struct server *s);
 /* Call it at server_look_at() (now_ms(); UINT64_MAX: never). Kills a process that hangs. */
 void server_watch(struct server *s, int stash);
 uint64_t server_look_at(const struct server *s);
-/* It has no work, and is not watched until server_asked(). */
+/* It has no work, and is not watched until watchdog_wake(). */
 bool server_rests(const struct server *s);
-void server_asked(struct server *s);
 /* It was killed 5 s ago, and the kernel does not let one of its threads go. */
 bool server_stays(struct server *s);
 /* After pidfd became readable: notes for the next process how it ended. Then server_drop(). */
