@@ -83,16 +83,6 @@ static void *worker(void *ctx)
 	return NULL;
 }
 
-/* With the lock held. */
-static int start_thread(struct pool *p)
-{
-	int r = thread_start(NULL, worker, p);
-
-	if (!r)
-		p->threads++;
-	return r;
-}
-
 int pool_new(unsigned int max, struct pool **ret, struct err *err)
 {
 	struct pool *p = calloc(1, sizeof(*p));
@@ -164,9 +154,10 @@ static int submit(struct pool *p, void (*run)(void *ctx), void *ctx, bool queue)
 	pthread_mutex_lock(&p->lock);
 	if (p->stop)
 		r = -ESHUTDOWN;
-	else if (p->waiting + 1 > p->idle && p->threads < p->max)
-		r = start_thread(p);
-	else if (p->waiting + 1 > p->idle && !queue)
+	else if (p->waiting + 1 > p->idle && p->threads < p->max) {
+		r = thread_start(NULL, worker, p);
+		p->threads += !r;
+	} else if (p->waiting + 1 > p->idle && !queue)
 		r = -EAGAIN;
 	if (r && queue && p->threads > p->blocked && !p->stop)
 		r = 0; /* another thread will take it */

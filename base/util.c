@@ -118,35 +118,42 @@ static size_t char_len(const char *at)
 	return is_unseen(p, len) ? 0 : len;
 }
 
-static bool plain(const char *value, size_t size)
+/* How much of the text needs no escape. */
+static size_t quotable(const char *text, size_t size)
 {
-	size_t len;
+	size_t at = 0, len;
 
-	for (size_t at = 0; at < size; at += len) {
-		len = char_len(value + at);
-		if (!len || value[at] == ' ' || value[at] == '"' || value[at] == '\\')
-			return false;
+	while (at < size && text[at] != '"' && text[at] != '\\' && (len = char_len(text + at)))
+		at += len;
+	return at < size ? at : size;
+}
+
+/* hex: what is not clean as \xHH, else as ?. */
+static void put_quoted(struct out *o, const char *value, size_t size, bool hex)
+{
+	const char *end = value + size;
+
+	out_put(o, "=\"", 2);
+	for (size_t len; value < end; value += len) {
+		len = quotable(value, (size_t)(end - value));
+		out_put(o, value, len);
+		if (len)
+			continue;
+		len = 1;
+		if (*value == '"' || *value == '\\')
+			out_printf(o, "\\%c", *value);
+		else if (hex)
+			out_printf(o, "\\x%02x", (unsigned char)*value);
+		else
+			out_put(o, "?", 1);
 	}
-	return size;
+	out_put(o, "\"", 1);
 }
 
 void out_label(struct out *o, const char *name, const char *value)
 {
-	size_t len;
-
-	out_printf(o, "%s=\"", name);
-	for (; *value; value += len) {
-		len = char_len(value);
-		if (!len) {
-			out_put(o, "?", 1);
-			len = 1;
-		} else if (*value == '"' || *value == '\\') {
-			out_printf(o, "\\%c", *value);
-		} else {
-			out_put(o, value, len);
-		}
-	}
-	out_put(o, "\"", 1);
+	out_put(o, name, strlen(name));
+	put_quoted(o, value, strlen(value), false);
 }
 
 size_t str_clean_len(const char *text, size_t size)
@@ -169,42 +176,18 @@ void out_pair(struct out *o, const char *key, const char *value)
 	out_pair_bytes(o, key, value, strlen(value));
 }
 
-/* How much of the text needs no escape. */
-static size_t quotable(const char *text, size_t size)
-{
-	size_t at = 0, len;
-
-	while (at < size && text[at] != '"' && text[at] != '\\' && (len = char_len(text + at)))
-		at += len;
-	return at < size ? at : size;
-}
-
 /* Most of what the daemon prints are pairs: without printf(), which takes ten times as long. */
 void out_pair_bytes(struct out *o, const char *key, const char *value, size_t size)
 {
-	const char *end = value + size;
-
 	if (o->len && o->data[o->len - 1] != '\n')
 		out_put(o, " ", 1);
 	out_put(o, key, strlen(key));
-	if (plain(value, size)) {
-		out_put(o, "=", 1);
-		out_put(o, value, size);
+	if (!size || quotable(value, size) < size || memchr(value, ' ', size)) {
+		put_quoted(o, value, size, true);
 		return;
 	}
-	out_put(o, "=\"", 2);
-	for (size_t len; value < end; value += len) {
-		len = quotable(value, (size_t)(end - value));
-		out_put(o, value, len);
-		if (len)
-			continue;
-		len = 1;
-		if (*value == '"' || *value == '\\')
-			out_printf(o, "\\%c", *value);
-		else
-			out_printf(o, "\\x%02x", (unsigned char)*value);
-	}
-	out_put(o, "\"", 1);
+	out_put(o, "=", 1);
+	out_put(o, value, size);
 }
 
 void out_time(struct out *o, const char *key, uint64_t real_ns)

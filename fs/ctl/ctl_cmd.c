@@ -329,28 +329,21 @@ static struct intents *intents_of(struct ctl_job *job)
  * by chown is root's to say. */
 static int check_settle(struct ctl_job *job, const struct key *key, bool owned, struct err *err)
 {
-	enum obj_kind kind = kind_of_bus(key ? key->bus : BUS_PCI);
-	const struct attr *row = attr_by_name(kind, 0, "claim");
-	const struct device *found;
-	struct device dev;
+	struct request claim = { .file = "claim" };
 
 	if (job->who.opener.privileged)
 		return 0;
-	if (owned || !row)
+	if (owned)
 		return fail(
 			err, EACCES,
 			"user %u may not do this: ownership was changed with chown or chmod, only "
 			"root can drop it",
 			(unsigned int)job->who.opener.uid);
 	if (!key)
-		return rights_check_unborn(job->tree, &job->who.opener, NULL, row, err);
-	model_lock(job->tree->conf.model);
-	found = model_find(job->tree->conf.model, key);
-	if (found)
-		dev = *found;
-	model_unlock(job->tree->conf.model);
-	return found ? rights_check(job->tree, &job->who.opener, &dev, row, err)
-		     : fail(err, ENODEV, "%s is gone", key->name);
+		return rights_check_unborn(job->tree, &job->who.opener, NULL,
+					   attr_by_name(kind_of_bus(BUS_PCI), 0, claim.file), err);
+	claim.dev = *key;
+	return rights_may(job->tree, &claim, &job->who.opener, err);
 }
 
 /* From here on the disk may have it. A process that goes on after a kill must not take what it

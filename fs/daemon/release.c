@@ -326,15 +326,6 @@ static struct err verdict_of(struct engine *e, const struct request *request)
 	return a.err;
 }
 
-static int release(struct engine *e, const struct request *request, const char *claim)
-{
-	const struct err err = verdict_of(e, request);
-	char id[KEY_NAME + 8];
-
-	say_verdict(key_id(&request->dev, id), claim, err.code ? err.text : NULL);
-	return err.code != 0;
-}
-
 bool release_interrupted(struct model *m, struct engine *e)
 {
 	_free_ struct key *busy = calloc(model_count(m) + 1, sizeof(*busy));
@@ -361,15 +352,17 @@ bool release_interrupted(struct model *m, struct engine *e)
 	return any;
 }
 
-static bool next_with(struct model *m, size_t *pos, const char *file, struct key *ret)
+/* The next device with this setting, or (file NULL) with a claim, or stuck. */
+static bool next_with(struct model *m, size_t *pos, const char *file, struct device *ret)
 {
 	const struct device *dev;
 
 	model_lock(m);
-	while ((dev = model_next(m, pos)) && !intent_has(&dev->intent, file))
+	while ((dev = model_next(m, pos)) &&
+	       !(file ? intent_has(&dev->intent, file) : dev->intent.claim[0] || dev->stuck[0]))
 		;
 	if (dev)
-		*ret = dev->key;
+		*ret = *dev;
 	model_unlock(m);
 	return dev;
 }
@@ -377,53 +370,44 @@ static bool next_with(struct model *m, size_t *pos, const char *file, struct key
 static int settings_by_engine(struct model *m, struct engine *e, bool *any)
 {
 	char id[KEY_NAME + 8];
+	struct device dev;
 	int status = 0;
 
-	for (enum vfconf which = 0; which < VFCONF_COUNT; which++) {
-		struct request request = { .dev = { 0 } };
-		size_t pos = 0;
+	for (enum vfconf which = 0; which < VFCONF_COUNT; which++)
+		for (size_t pos = 0; next_with(m, &pos, vfconf_name(which), &dev);) {
+			struct request request = { .dev = dev.key };
+			struct err err;
 
-		STR_COPY(request.file, vfconf_name(which));
-		while (next_with(m, &pos, request.file, &request.dev)) {
-			const struct err err = verdict_of(e, &request);
-
-			say_setting(key_id(&request.dev, id), request.file,
-				    err.code ? err.text : NULL);
+			STR_COPY(request.file, vfconf_name(which));
+			err = verdict_of(e, &request);
+			say_setting(key_id(&dev.key, id), request.file, err.code ? err.text : NULL);
 			status |= err.code != 0;
 			*any = true;
 		}
-	}
 	return status;
 }
 
 int release_by_engine(struct model *m, struct engine *e, bool any)
 {
-	const struct device *dev;
-	size_t pos = 0;
+	char id[KEY_NAME + 8];
+	struct device dev;
 	int status = 0;
 
-	for (;;) {
-		struct request request = { .file = "claim" };
-		char claim[CLAIM_NAME], stuck[sizeof(dev->stuck)], id[KEY_NAME + 8];
+	for (size_t pos = 0; next_with(m, &pos, NULL, &dev);) {
+		const char *claim = dev.intent.claim[0] ? dev.intent.claim : NULL;
+		struct request request = { .dev = dev.key, .file = "claim" };
+		struct err err = { .code = EIO };
 
-		model_lock(m);
-		while ((dev = model_next(m, &pos)) && !dev->intent.claim[0] && !dev->stuck[0])
-			;
-		if (dev) {
-			request.dev = dev->key;
-			STR_COPY(claim, dev->intent.claim);
-			/* A release finds nothing to do for VFs that could not be removed. */
-			STR_COPY(stuck, claim[0] || dev->facts.use != USE_HOST ? "" : dev->stuck);
-			if (dev->caps & CAP_VGPU && !dev->facts.mdevctl[0])
-				STR_COPY(request.file, "profile");
-		}
-		model_unlock(m);
-		if (!dev)
-			break;
+		if (dev.caps & CAP_VGPU && !dev.facts.mdevctl[0])
+			STR_COPY(request.file, "profile");
+		/* A release finds nothing to do for VFs that could not be removed. */
+		if (!claim && dev.facts.use == USE_HOST)
+			STR_COPY(err.text, dev.stuck);
+		else
+			err = verdict_of(e, &request);
+		say_verdict(key_id(&dev.key, id), claim, err.code ? err.text : NULL);
+		status |= err.code != 0;
 		any = true;
-		status |= stuck[0] || release(e, &request, claim[0] ? claim : NULL);
-		if (stuck[0])
-			say_verdict(key_id(&request.dev, id), NULL, stuck);
 	}
 	status |= settings_by_engine(m, e, &any);
 	if (!any)
