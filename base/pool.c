@@ -152,13 +152,14 @@ static int submit(struct pool *p, void (*run)(void *ctx), void *ctx, bool queue)
 		return -ENOMEM;
 	*job = (struct pool_job){ .run = run, .ctx = ctx };
 	pthread_mutex_lock(&p->lock);
-	if (p->stop)
+	if (p->stop) {
 		r = -ESHUTDOWN;
-	else if (p->waiting + 1 > p->idle && p->threads < p->max) {
+	} else if (p->waiting + 1 > p->idle && p->threads < p->max) {
 		r = thread_start(NULL, worker, p);
 		p->threads += !r;
-	} else if (p->waiting + 1 > p->idle && !queue)
+	} else if (p->waiting + 1 > p->idle && !queue) {
 		r = -EAGAIN;
+	}
 	if (r && queue && p->threads > p->blocked && !p->stop)
 		r = 0; /* another thread will take it */
 	if (!r) {

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "audit.h"
+#include "fault.h"
 #include "internal.h"
 #include "inventory.h"
 #include "pcidevfs/err.h"
@@ -204,6 +205,8 @@ static void changed(void *ctx, const struct change *changes, size_t n)
 	struct tree *t = ctx;
 	change_bits bits = 0;
 
+	if (t->first && fault_is("notify-hang"))
+		fault_hang();
 	for (size_t i = 0; i < n; i++) {
 		one_change(t, &changes[i]);
 		bits |= changes[i].bits;

@@ -118,14 +118,6 @@ static void open_intents(struct daemon *d)
 	intents_open(d->intents, &conf, d->model);
 }
 
-static void meet_others(struct daemon *d)
-{
-	struct err err = { 0 };
-
-	if (instance_others(&d->instance, &err) > 0)
-		say("%s", err.text);
-}
-
 static int open_engine(struct daemon *d, struct err *err)
 {
 	const struct engine_conf engine = {
@@ -237,29 +229,13 @@ static void *greet(void *ctx)
 	return NULL;
 }
 
-static void hang_at_change(void *ctx, const struct change *changes, size_t n)
-{
-	(void)ctx;
-	(void)changes;
-	(void)n;
-	fault_hang();
-}
-
-static void watch_threads(struct daemon *d)
-{
-	const struct observer hangs = { .changed = hang_at_change };
-
-	model_watch(d->model, session_hand(d->session, HAND_NOTIFIER));
-	if (d->from.generation == 1 && fault_is("notify-hang"))
-		model_observe(d->model, &hangs);
-}
-
 /* All up to the first read of a request. The first generation gets its mount only at the end, so
  * that nobody sees an incomplete tree, or one that cannot be served. */
 static int prepare(struct daemon *d, struct err *err)
 {
-	struct report_msg go;
 	int r = open_places(d, err);
+	struct err others = { 0 };
+	struct report_msg go;
 
 	if (!r) {
 		backend_hear(d->backend);
@@ -273,8 +249,8 @@ static int prepare(struct daemon *d, struct err *err)
 		return r;
 	d->oplog.conf.distrust = d->from.distrust;
 	open_intents(d);
-	if (d->from.generation == 1)
-		meet_others(d);
+	if (d->from.generation == 1 && instance_others(&d->instance, &others) > 0)
+		say("%s", others.text);
 	if (!d->found)
 		r = backend_scan(d->backend, err);
 	if (!r)
@@ -283,7 +259,7 @@ static int prepare(struct daemon *d, struct err *err)
 	r = r ? r : open_session(d, err);
 	if (r)
 		return r;
-	watch_threads(d);
+	model_watch(d->model, session_hand(d->session, HAND_NOTIFIER));
 	r = tree_start(d->tree, session_fuse(d->session), d->fds[0], d->from.generation == 1, err);
 	if (r)
 		return r;

@@ -65,6 +65,11 @@ static int refuse_here(const struct intents *in, const struct record *r, struct 
 	return r->interrupted && dev->stuck[0] ? fail(err, EBUSY, "%s", dev->stuck) : 0;
 }
 
+static int ask_settler(const struct settler *s, const struct key *dev, bool owned, struct err *err)
+{
+	return s->may ? s->may(s->ctx, dev, owned, err) : 0;
+}
+
 /* Nothing is stored: the process that removed it from the disk may have died before it told the
  * model. Call it with save held. */
 static int forget_again(struct intents *in, const char *identity, struct settler *s,
@@ -74,6 +79,7 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 	const struct device *dev;
 	char text[IDENTITY_TEXT];
 	size_t pos = 0;
+	int rc;
 
 	if (!s->again)
 		return fail(err, EINVAL, "nothing is stored for %.200s; intents lists what is "
@@ -81,22 +87,22 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 			    identity);
 	s->root = !strcmp(identity_text(&id, text), identity);
 	model_lock(in->m);
-	while ((dev = model_next(in->m, &pos))) {
+	while (!s->dev.bus && (dev = model_next(in->m, &pos))) {
 		device_identity(in->m, dev, &id);
-		if (strcmp(identity_text(&id, text), identity) || dev->busy[0])
-			continue;
-		s->dev = dev->key;
-		record_unnote(model_edit(in->m, &s->dev, false), NULL);
-		break;
+		if (!strcmp(identity_text(&id, text), identity) && !dev->busy[0])
+			s->dev = dev->key;
 	}
+	model_unlock(in->m);
+	/* Perhaps it was refused then. */
+	rc = ask_settler(s, s->dev.bus ? &s->dev : NULL, s->root, err);
+	if (rc)
+		return rc;
+	model_lock(in->m);
+	if (model_find(in->m, &s->dev))
+		record_unnote(model_edit(in->m, &s->dev, false), NULL);
 	model_publish(in->m);
 	model_unlock(in->m);
 	return 0;
-}
-
-static int ask_settler(const struct settler *s, const struct key *dev, bool owned, struct err *err)
-{
-	return s->may ? s->may(s->ctx, dev, owned, err) : 0;
 }
 
 static int refuse_forget(struct intents *in, const struct record *r, struct settler *s,

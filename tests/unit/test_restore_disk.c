@@ -177,24 +177,35 @@ static int count_asked(void *ctx, const struct key *dev, bool owned, struct err 
 	return 0;
 }
 
+static int may_not(void *ctx, const struct key *dev, bool owned, struct err *err)
+{
+	(void)ctx;
+	CHECK(dev && !strcmp(dev->name, NIC) && !owned);
+	return fail(err, EACCES, "not his");
+}
+
 /* The process that removed it from the disk ended before it told the model; the user asks again. */
 DEFINE_TEST(restore_forgets_once_for_who_asks_again)
 {
 	const char *name = "0000:00/03.0/00.0,8086:1521:0000:0000,none";
 	int asked = 0;
 	struct settler s = { .may = count_asked, .ctx = &asked, .again = true };
+	struct settler refused = { .may = may_not, .again = true };
 	struct key k = request_key(NIC);
 
 	request_boot(&nic);
 	request_edit(NIC, offer_alone);
 	CHECK_EQ(intents_forget(t.in, name, NULL, NULL), -EINVAL);
 	CHECK_EQ(request_state_of(NIC).intent.single, 1);
+	CHECK_EQ(intents_forget(t.in, name, &refused, NULL), -EACCES);
+	CHECK_EQ(request_state_of(NIC).intent.single, 1);
 	CHECK_EQ(intents_forget(t.in, name, &s, NULL), 0);
 	CHECK_EQ(request_state_of(NIC).intent.single, 0);
 	CHECK(key_eq(&s.dev, &k));
+	CHECK_EQ(asked, 1); /* who asks again may have been refused */
 	CHECK_EQ(intents_accept(t.in, &k, NULL, NULL), -EINVAL);
 	CHECK_EQ(intents_accept(t.in, &k, &s, NULL), 0);
-	CHECK_EQ(asked, 1); /* who asks again may have been refused */
+	CHECK_EQ(asked, 2);
 	request_end();
 }
 
