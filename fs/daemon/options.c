@@ -6,8 +6,9 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "pcidevfs/sysfs.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/say.h"
+#include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
 /* A row without arg is a flag; one without help is only for our own processes. */
@@ -23,7 +24,8 @@ struct daemon_option {
 
 #define KUBEVIRT_USER "107:107"
 
-/* Rows with a value come first: OPTION_VALUES counts them. */
+/* Rows with a value come first. --replace passes them on. */
+#define OPTION_VALUES 7
 static const struct daemon_option rows[] = {
 	{ "--sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", SYSFS_ROOT },
 	{ "--dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },
@@ -92,24 +94,52 @@ const char *options_given(const struct options *o, size_t i)
 	return value == rows[i].fallback ? NULL : value;
 }
 
-bool options_is_path(size_t i)
+int options_offer(const struct options *o, char *text, size_t size, struct err *err)
 {
-	return !strcmp(rows[i].arg, "DIR");
-}
+	size_t n = 0;
 
-const char *options_name(size_t i)
-{
-	return rows[i].name;
-}
+	for (size_t i = 0; i < OPTION_VALUES; i++) {
+		const char *given = options_given(o, i);
+		_free_ char *path = NULL;
 
-int options_override(struct options *o, const char *name, const char *value)
-{
-	for (size_t i = 0; i < OPTION_VALUES; i++)
-		if (!strcmp(rows[i].name, name)) {
-			*text_field(o, &rows[i]) = value;
-			return 0;
+		if (!given)
+			continue;
+		if (!strcmp(rows[i].arg, "DIR") && *given != '/') {
+			path = realpath(given, NULL);
+			if (!path)
+				return fail(err, errno, "%s: %s", given, strerror(errno));
+			given = path;
 		}
-	return -ENOENT;
+		if (strchr(given, '\n'))
+			return fail(err, EINVAL, "%s: a path with a newline cannot be handed over",
+				    given);
+		n += (size_t)snprintf(text + n, size - n, "%s %s\n", rows[i].name, given);
+		if (n >= size)
+			return fail(err, ENAMETOOLONG, "%s is too long to be handed over", given);
+	}
+	return 0;
+}
+
+int options_take(struct options *o, char *text, struct err *err)
+{
+	char *save;
+
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *value = line + strcspn(line, " ");
+		size_t i = 0;
+
+		if (*value)
+			*value++ = '\0';
+		while (i < OPTION_VALUES && strcmp(rows[i].name, line) != 0)
+			i++;
+		if (i == OPTION_VALUES)
+			return fail(err, ENOENT,
+				    "the pcidevfsd that runs (" VERSION
+				    ") has no %.64s; end it and start this one",
+				    line);
+		*text_field(o, &rows[i]) = value;
+	}
+	return 0;
 }
 
 static int wrong_use(const char *what, const char *value)

@@ -8,6 +8,8 @@
 
 #include "pcidevfs/backend.h"
 
+struct err;
+
 struct options {
 	const char *sysfs;
 	const char *dev;
@@ -32,14 +34,14 @@ struct options {
 int options_parse(int argc, char **argv, struct options *ret);
 void options_help(FILE *to);
 
-/* The options with a value. --replace passes on those that were given. */
-#define OPTION_VALUES 7
-/* NULL if the default is used. */
+/* The i-th option with a value; NULL if the default is used. */
 const char *options_given(const struct options *o, size_t i);
-bool options_is_path(size_t i);
-const char *options_name(size_t i); /* "--sysfs" */
-/* Sets an option as if it had been given; value is borrowed. -ENOENT: there is no such option. */
-int options_override(struct options *o, const char *name, const char *value);
+/* For --replace: a line "--NAME VALUE" for each option with a value that was given. Paths are made
+ * absolute, because the holder has another working directory. 0, or -errno with a sentence. */
+int options_offer(const struct options *o, char *text, size_t size, struct err *err);
+/* Sets those of such a text as if they had been given; it is split, and they point into it. -ENOENT
+ * with a sentence: there is no such option. */
+int options_take(struct options *o, char *text, struct err *err);
 
 /* The strings are borrowed. */
 struct roots options_roots(const struct options *o);

@@ -54,44 +54,15 @@ static int replace_connect(const struct options *o, struct err *err)
 	return r < 0 ? fail_wrap(err, "%s cannot be taken over", path) : r;
 }
 
-/* Paths are made absolute, because the holder has another working directory. */
-static int fill_offer(const struct options *o, struct offer *offer, struct err *err)
-{
-	size_t n = 0;
-
-	STR_COPY(offer->version, VERSION);
-	for (size_t i = 0; i < OPTION_VALUES; i++) {
-		const char *given = options_given(o, i);
-		_free_ char *path = NULL;
-
-		if (!given)
-			continue;
-		if (options_is_path(i) && *given != '/') {
-			path = realpath(given, NULL);
-			if (!path)
-				return fail(err, errno, "%s: %s", given, strerror(errno));
-			given = path;
-		}
-		if (strchr(given, '\n'))
-			return fail(err, EINVAL, "%s: a path with a newline cannot be handed over",
-				    given);
-		n += (size_t)snprintf(offer->options + n, sizeof(offer->options) - n, "%s %s\n",
-				      options_name(i), given);
-		if (n >= sizeof(offer->options))
-			return fail(err, ENAMETOOLONG, "%s is too long to be handed over", given);
-	}
-	return 0;
-}
-
 int replace_run(const struct options *o)
 {
-	struct offer offer = { 0 };
+	struct offer offer = { .version = VERSION };
 	struct err err = { 0 };
 	_close_ int fd = replace_connect(o, &err);
 	_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	int r;
 
-	if (fd < 0 || fill_offer(o, &offer, &err)) {
+	if (fd < 0 || options_offer(o, offer.options, sizeof(offer.options), &err)) {
 		say("%s", err.text);
 		return 1;
 	}

@@ -118,26 +118,6 @@ static int start_asking(struct takeover *t, const char *mountpoint)
 	return t->pidfd < 0 ? -errno : 0;
 }
 
-/* Splits text, to which the options point from now on. */
-static int take_options(struct options *o, char *text, struct err *err)
-{
-	char *save;
-
-	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *value = strchr(line, ' ');
-
-		if (value)
-			*value++ = '\0';
-		if (!value || options_override(o, line, value))
-			return fail(err, ENOENT,
-				    "the pcidevfsd that runs (" VERSION
-				    ") has no %.64s; end it and "
-				    "start this one",
-				    line);
-	}
-	return 0;
-}
-
 void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint)
 {
 	struct offer *offer = &t->offer;
@@ -154,7 +134,7 @@ void takeover_ask(struct takeover *t, const struct options *o, const char *mount
 	offer->version[sizeof(offer->version) - 1] = '\0';
 	offer->options[sizeof(offer->options) - 1] = '\0';
 	t->o = *o;
-	if (take_options(&t->o, offer->options, &err)) {
+	if (options_take(&t->o, offer->options, &err)) {
 		takeover_refuse(t, err.text);
 		return;
 	}
