@@ -309,7 +309,7 @@ static bool outlives_end(const struct server *s)
 	uint64_t now = now_ms();
 
 	return now >= s->kill_at + UNREAPED_MS &&
-	       (watchdog_waits(s->pid) || now >= s->kill_at + GIVING_BACK_MS);
+	       (server_waits(s) || now >= s->kill_at + GIVING_BACK_MS);
 }
 
 /* The last resort if the serving process cannot be ended: otherwise callers would wait for ever.
@@ -393,7 +393,7 @@ static void turn(struct holder *h)
 	if (p[5].revents)
 		takeover_verdict(&h->takeover);
 	if (p[6].revents && server_rests(&h->server))
-		watchdog_wake(&h->server.watchdog);
+		server_wake(&h->server);
 	spawn_watch(&h->spawn, h->o);
 	advance_takeover(h);
 	server_watch(&h->server, h->stash);

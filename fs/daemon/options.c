@@ -125,14 +125,14 @@ int options_take(struct options *o, char *text, struct err *err)
 	char *save;
 
 	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
-		char *value = line + strcspn(line, " ");
+		char *value = strchr(line, ' ');
 		size_t i = 0;
 
-		if (*value)
+		if (value)
 			*value++ = '\0';
 		while (i < OPTION_VALUES && strcmp(rows[i].name, line) != 0)
 			i++;
-		if (i == OPTION_VALUES)
+		if (!value || i == OPTION_VALUES)
 			return fail(err, ENOENT,
 				    "the pcidevfsd that runs (" VERSION
 				    ") has no %.64s; end it and start this one",

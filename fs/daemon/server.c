@@ -16,6 +16,8 @@
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
+#include "fs/rights.h"
+#include "fs/session/session.h"
 #include "fs/stash.h"
 
 enum {
@@ -23,6 +25,9 @@ enum {
 	HUNG_YOUNG_MS = 60000, /* a hang is noticed later than a fault */
 	VICTIM = 100,	       /* oom_score_adj: killed before the holder */
 	VICTIM_MOST = 1000,
+	LOOK_MS = 500,
+	HUNG_LOOKS = 3,	  /* after the look that first saw it */
+	STAYS_LOOKS = 10, /* likewise, for a thread that outlives its kill */
 };
 
 const struct server server_none = { .pidfd = -1, .sock = -1 };
@@ -111,7 +116,7 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
 	/* The message waits in the socket, so the holder never waits for a dead process. */
 	r = r ? r : fdmsg_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
 	s->since = now_ms();
-	watchdog_begin(&s->watchdog);
+	server_wake(s);
 	if (!r)
 		return 0;
 	server_drop(s);
@@ -122,7 +127,7 @@ void server_stop(struct server *s, int how, unsigned int grace_ms)
 {
 	s->stopping = how;
 	s->kill_at = now_ms() + grace_ms;
-	watchdog_wake(&s->watchdog);
+	server_wake(s);
 	server_nudge(s);
 }
 
@@ -141,20 +146,146 @@ static bool is_watched(const struct server *s)
 
 uint64_t server_look_at(const struct server *s)
 {
-	return is_watched(s) ? s->watchdog.look_at : UINT64_MAX;
+	return is_watched(s) ? s->look_at : UINT64_MAX;
+}
+
+static const struct {
+	unsigned int looks;
+	const char *what;
+} hands[HANDS] = {
+	[HAND_REQUEST] = { HUNG_LOOKS, "it hung at one request" },
+	/* They compute, for thousands of devices at once, on a machine that may be busy. */
+	[HAND_NOTIFIER] = { 20, "its thread that reports changes hung" },
+	[HAND_WORKER] = { 20, "its thread that makes long texts hung" },
+	[HAND_COMMANDS] = { 20, "its thread that reads ctl hung" },
+};
+
+static bool is_stopped(pid_t pid)
+{
+	siginfo_t now = { 0 };
+
+	return !waitid(P_PID, (id_t)pid, &now, WSTOPPED | WNOHANG | WNOWAIT) && now.si_pid == pid;
+}
+
+static bool is_debugged(pid_t pid)
+{
+	_free_ char *text = NULL;
+	const char *dumps, *tracer;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/status", (int)pid);
+	text = file_text(AT_FDCWD, path);
+	tracer = text ? strstr(text, "\nTracerPid:\t") : NULL;
+	dumps = text ? strstr(text, "\nCoreDumping:\t1") : NULL;
+	return dumps || (tracer && tracer[strlen("\nTracerPid:\t")] != '0');
+}
+
+void server_wake(struct server *s)
+{
+	s->look_at = now_ms() + LOOK_MS;
+}
+
+static bool looks_now(struct server *s)
+{
+	if (now_ms() < s->look_at)
+		return false;
+	server_wake(s);
+	return true;
+}
+
+static bool again(unsigned int *looks, bool seen, unsigned int enough)
+{
+	*looks = seen ? *looks + 1 : 0;
+	return *looks >= enough;
+}
+
+/* Looks, when it is time. Returns what hangs; NULL: nothing. A process under a debugger or dumping
+ * core never hangs. */
+static const char *hangs(struct server *s, int stash)
+{
+	uint64_t now[HANDS] = { 0 }, any = !s->served;
+	const char *what = NULL;
+
+	if (!looks_now(s))
+		return NULL;
+	/* Before it serves the stash has its predecessor's data: it hangs only if stopped. */
+	if (s->served)
+		session_in_hand(stash, now);
+	for (size_t i = 0; i < HAND_OPERATIONS; i++) { /* which have deadlines of their own */
+		any |= now[i];
+		if (again(&s->looks[i], now[i] && now[i] == s->in_hand[i], hands[i].looks))
+			what = hands[i].what;
+		s->in_hand[i] = now[i];
+	}
+	any |= is_stopped(s->pid);
+	if (again(&s->stopped, is_stopped(s->pid), HUNG_LOOKS))
+		what = "it was stopped";
+	if (!any)
+		s->look_at = UINT64_MAX;
+	return what && !is_debugged(s->pid) ? what : NULL;
+}
+
+static void read_task(pid_t pid, const char *tid, const char *file, char *ret, size_t size)
+{
+	char path[48];
+
+	snprintf(path, sizeof(path), "task/%.16s/%s", tid, file);
+	proc_text(pid, path, ret, size);
+}
+
+/* In state D, where no signal reaches it, and because of FUSE. A thread that waits for a disk will
+ * end by itself, and not sooner without our mount. The same holds in the freezer of cgroup v1,
+ * which also shows D. */
+static bool is_waiting(pid_t pid, const char *tid)
+{
+	char text[4096];
+	const char *name_end;
+
+	read_task(pid, tid, "stat", text, sizeof(text));
+	name_end = strrchr(text, ')');
+	if (!name_end || strncmp(name_end, ") D", 3) != 0)
+		return false;
+	read_task(pid, tid, "stack", text, sizeof(text));
+	if (text[0])
+		return strstr(text, "fuse");
+	read_task(pid, tid, "wchan", text, sizeof(text)); /* a kernel without stacks */
+	return !strstr(text, "refrigerator");
+}
+
+static bool has_waiting(pid_t pid)
+{
+	const struct dirent *e;
+	_closedir_ DIR *dir = NULL;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	dir = opendir(path);
+	while (dir && (e = readdir(dir)))
+		if (e->d_name[0] != '.' && is_waiting(pid, e->d_name))
+			return true;
+	return false;
+}
+
+bool server_waits(const struct server *s)
+{
+	return has_waiting(s->pid) && !is_debugged(s->pid);
+}
+
+bool server_stays(struct server *s)
+{
+	return s->pid > 0 && s->stopping && now_ms() >= s->kill_at && looks_now(s) &&
+	       again(&s->waiting, server_waits(s), STAYS_LOOKS);
 }
 
 void server_watch(struct server *s, int stash)
 {
-	/* Before it serves the stash has its predecessor's data. */
 	const char *hung;
 
 	if (!is_watched(s))
 		return;
-	if (s->stopping &&
-	    s->watchdog.look_at == UINT64_MAX) /* waits for its end, not for a request */
-		watchdog_wake(&s->watchdog);
-	hung = watchdog_hangs(&s->watchdog, s->pid, s->served ? stash : -1);
+	if (s->stopping && s->look_at == UINT64_MAX) /* waits for its end, not for a request */
+		server_wake(s);
+	hung = hangs(s, stash);
 	if (!hung)
 		return;
 	s->hung = hung;
@@ -163,13 +294,7 @@ void server_watch(struct server *s, int stash)
 
 bool server_rests(const struct server *s)
 {
-	return is_watched(s) && !s->stopping && s->watchdog.look_at == UINT64_MAX;
-}
-
-bool server_stays(struct server *s)
-{
-	return s->pid > 0 && s->stopping && now_ms() >= s->kill_at &&
-	       watchdog_stays(&s->watchdog, s->pid);
+	return is_watched(s) && !s->stopping && s->look_at == UINT64_MAX;
 }
 
 static bool was_signalled(const siginfo_t *end)

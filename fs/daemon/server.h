@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The serving process from the holder's view. */
+/*
+ * The serving process from the holder's view.
+ *
+ * Does it make progress? It answers each request at once, or leaves it to another thread, so a
+ * process that is at the same request for two seconds hangs, as does one that is stopped: callers
+ * would wait for ever. Its notifier, its worker and its thread for ctl never wait either, but may
+ * take longer. The holder looks from outside and counts looks, not time, because the machine may
+ * sleep. It looks while there is work, and again from the next request on.
+ */
 #ifndef FS_SERVER_H
 #define FS_SERVER_H
 
@@ -10,7 +18,7 @@
 
 #include "handoff.h"
 #include "retry.h"
-#include "watchdog.h"
+#include "fs/session/session.h"
 
 struct err;
 struct options;
@@ -29,7 +37,11 @@ struct server {
 	bool gone;	  /* it sent REPORT_GONE */
 	int stopping;	  /* the signal; 0: not stopping */
 	uint64_t kill_at; /* now_ms(), if stopping */
-	struct watchdog watchdog;
+	uint64_t look_at;	   /* now_ms(); UINT64_MAX: at the next request */
+	uint64_t in_hand[HANDS];   /* seen by the last look */
+	unsigned int looks[HANDS]; /* consecutive looks that saw it */
+	/* Likewise, that saw it stopped, or saw a thread that no signal reaches. */
+	unsigned int stopped, waiting;
 	const char *hung;  /* why it hung and was stopped; NULL: it did not */
 	/* the connection was aborted too, otherwise it would have stayed for ever */
 	bool aborted;
@@ -51,9 +63,13 @@ void server_nudge(struct server *s);
 /* Call it at server_look_at() (now_ms(); UINT64_MAX: never). Kills a process that hangs. */
 void server_watch(struct server *s, int stash);
 uint64_t server_look_at(const struct server *s);
-/* It has no work, and is not watched until watchdog_wake(). */
+/* It has no work, and is not watched until server_wake(): a request has come. */
 bool server_rests(const struct server *s);
-/* It was killed 5 s ago, and the kernel does not let one of its threads go. */
+void server_wake(struct server *s);
+/* Does one of its threads wait for a mount, so that no signal reaches it? Threads that wait for a
+ * disk, dump core or are frozen with their cgroup will be let go. */
+bool server_waits(const struct server *s);
+/* It was killed 5 s ago, and a thread has waited so since and is not let go. */
 bool server_stays(struct server *s);
 /* After pidfd became readable: notes for the next process how it ended. Then server_drop(). */
 enum server_end server_ended(const struct server *s, struct handover *next);
