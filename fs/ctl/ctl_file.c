@@ -310,57 +310,56 @@ void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique
 /* ---- lines that were written and never committed: nobody hears the verdict of a close, so the log
  * and last_error tell of them */
 
-/* Adds the line to what is left. A check shows that its writer only asked. */
-static void count_line(struct ctl_leftover *left, const char *line, size_t len)
+struct ctl_leftover ctl_close(struct ctl_files *c, struct ctl *ctl)
 {
-	char text[sizeof(left->first)], *arg;
-	size_t n = len < sizeof(text) - 1 ? len : sizeof(text) - 1;
+	struct ctl_leftover left = { ctl->text, ctl->broken, ctl->who };
 
-	memcpy(text, line, n);
-	text[n] = '\0';
-	if (line_is_idle(text))
-		return;
-	if (!strcmp(text, "check")) {
-		left->n = 0;
-		return;
-	}
-	if (command_of(text, &arg))
-		return;
-	if (!left->n++)
-		STR_COPY(left->first, text);
+	ctl->text = (struct out){ 0 };
+	ctl_remove(c, ctl);
+	return left;
 }
 
-void ctl_leftover(const struct ctl *ctl, struct ctl_leftover *ret)
+/* Adds the line to what is left. A check shows that its writer only asked. */
+static void count_line(const char *line, size_t len, unsigned int *n, char first[static LINE_LABEL])
 {
-	const char *at = ctl->text.data, *end = at + ctl->text.len, *nl;
+	char text[LINE_LABEL], *arg;
 
-	*ret = (struct ctl_leftover){ .broken = ctl->broken, .who = ctl->who };
+	snprintf(text, sizeof(text), "%.*s", (int)len, line);
+	if (!strcmp(text, "check"))
+		*n = 0;
+	else if (!line_is_idle(text) && !command_of(text, &arg) && !(*n)++)
+		str_copy(first, LINE_LABEL, text);
+}
+
+void ctl_tell_leftover(struct tree *t, const struct key *home, struct ctl_leftover *left)
+{
+	const char *at = left->text.data, *end = at + left->text.len, *nl;
+	char first[LINE_LABEL] = "";
+	struct err err = { 0 };
+	unsigned int n = 0;
+	bool torn = false; /* the last has no newline, so not even a command was one */
+
 	for (; at < end; at = nl + 1) {
 		nl = memchr(at, '\n', (size_t)(end - at));
-		ret->torn = !nl;
+		torn = !nl;
 		nl = nl ? nl : end;
-		if (!ret->torn)
-			count_line(ret, at, (size_t)(nl - at));
-		else if (!ret->n++)
-			str_copy(ret->first, sizeof(ret->first), "");
+		if (torn)
+			n++;
+		else
+			count_line(at, (size_t)(nl - at), &n, first);
 	}
-}
-
-void ctl_tell_leftover(struct tree *t, const struct key *home, const struct ctl_leftover *left)
-{
-	struct err err = { 0 };
-
-	if (!left->n)
+	out_free(&left->text);
+	if (!n)
 		return;
 	fail(&err, ECANCELED,
 	     "ctl: closed with %u line%s that %s never committed, so nothing of %s was done; write "
 	     "%scommit before the close",
-	     left->n, left->n > 1 ? "s" : "", left->n > 1 ? "were" : "was",
-	     left->n > 1 ? "them" : "it", left->torn ? "a newline after the last one, then " : "");
+	     n, n > 1 ? "s" : "", n > 1 ? "were" : "was", n > 1 ? "them" : "it",
+	     torn ? "a newline after the last one, then " : "");
 	record_verdict(t,
 		       &(struct asked){ .dev = home,
 					.file = "ctl",
-					.value = written_text(left->first),
+					.value = written_text(first),
 					.late = left->broken },
 		       &left->who, &err);
 }
@@ -373,12 +372,10 @@ void ctl_release(struct tree *t, uint64_t fh, const struct key *home)
 
 	pthread_mutex_lock(&c->lock);
 	ctl = ctl_find(c, fh);
-	if (ctl && ctl->queue) {
+	if (ctl && ctl->queue)
 		ctl->closing = true;
-	} else if (ctl) {
-		ctl_leftover(ctl, &left);
-		ctl_remove(c, ctl);
-	}
+	else if (ctl)
+		left = ctl_close(c, ctl);
 	pthread_mutex_unlock(&c->lock);
 	ctl_tell_leftover(t, home, &left);
 }

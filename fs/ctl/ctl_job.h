@@ -94,18 +94,15 @@ void ctl_count(struct ctl_files *c, struct ctl *ctl);
 /* Takes up to size bytes of the answers for the read `unique`, which may be one sent again. */
 size_t ctl_take(struct ctl *ctl, uint64_t unique, char *buf, size_t size);
 
-/* Lines that no command has ended. */
 struct ctl_leftover {
-	unsigned int n;
-	bool torn;	  /* the last has no newline, so not even a command was one */
+	struct out text;  /* the lines that no command has ended */
 	bool broken;	  /* a refusal before has its sentence in last_error */
 	struct actor who; /* of the last write */
-	char first[LINE_LABEL];
 };
-/* With the lock held. */
-void ctl_leftover(const struct ctl *ctl, struct ctl_leftover *ret);
-/* Without it. home: of a device's ctl, else NULL. */
-void ctl_tell_leftover(struct tree *t, const struct key *home, const struct ctl_leftover *left);
+/* Removes it; with the lock held. */
+struct ctl_leftover ctl_close(struct ctl_files *c, struct ctl *ctl);
+/* Without it; frees the text. home: of a device's ctl, else NULL. */
+void ctl_tell_leftover(struct tree *t, const struct key *home, struct ctl_leftover *left);
 
 struct ctl_job {
 	struct ctl_job *next;
