@@ -19,22 +19,6 @@
 
 enum { ENTRIES_MAX = 256, TEST_MS = 20 };
 
-/* Length of "daemon-SYSFS-"; SYSFS is a device and an inode. */
-static size_t sysfs_part(const struct instance *i)
-{
-	const char *end = strchr(i->name + strlen(ENTRY), '-');
-
-	return end ? (size_t)(end + 1 - i->name) : 0;
-}
-
-/* A pid is only meaningful if the entry names our pid namespace too. */
-static const char *pid_of(const struct instance *i, const char *name)
-{
-	size_t len = (size_t)(strrchr(i->name, '-') + 1 - i->name);
-
-	return strncmp(name, i->name, len) ? "in another pid namespace" : name + len;
-}
-
 /* Has the entry's process ended? If so removes the entry: no other process has that name. */
 static bool is_dead(int dir, const char *name)
 {
@@ -90,13 +74,14 @@ int instance_others(struct instance *i, struct err *err)
 	}
 	for (int n = 0; n < ENTRIES_MAX && (e = readdir(entries)); n++) {
 		if (strncmp(e->d_name, ENTRY, strlen(ENTRY)) != 0 || !strcmp(e->d_name, i->name) ||
-		    is_dead(dir, e->d_name) || strncmp(e->d_name, i->name, sysfs_part(i)) != 0)
+		    is_dead(dir, e->d_name) || strncmp(e->d_name, i->name, i->sysfs) != 0)
 			continue;
 		fail(err, EBUSY,
 		     "another pcidevfsd works on this sysfs (pid %.40s), or a former process of "
 		     "this one hangs in the kernel; each of two daemons treats the other's claims "
 		     "as foreign: end one of them",
-		     pid_of(i, e->d_name));
+		     strncmp(e->d_name, i->name, i->space) ? "in another pid namespace"
+							   : e->d_name + i->space);
 		return 1;
 	}
 	return 0;
@@ -111,9 +96,11 @@ void instance_enter(struct instance *i, const char *sysfs)
 	i->fd = -1;
 	if (stat(sysfs, &tree) || stat("/proc/self/ns/pid", &space))
 		return;
-	snprintf(i->name, sizeof(i->name), ENTRY "%u:%u:%ju-%ju-%d", major(tree.st_dev),
-		 minor(tree.st_dev), (uintmax_t)tree.st_ino, (uintmax_t)space.st_ino,
-		 (int)getpid());
+	i->sysfs = (size_t)snprintf(i->name, sizeof(i->name), ENTRY "%u:%u:%ju-",
+				    major(tree.st_dev), minor(tree.st_dev), (uintmax_t)tree.st_ino);
+	i->space = i->sysfs + (size_t)snprintf(i->name + i->sysfs, sizeof(i->name) - i->sysfs,
+					       "%ju-", (uintmax_t)space.st_ino);
+	snprintf(i->name + i->space, sizeof(i->name) - i->space, "%d", (int)getpid());
 	dir = control_dir(true, NULL);
 	if (dir >= 0)
 		take(i, dir, NULL);
@@ -123,12 +110,10 @@ void instance_leave(struct instance *i)
 {
 	_close_ int dir = i->name[0] ? control_dir(false, NULL) : -1;
 
-	if (!i->name[0] || i->fd < 0)
-		return;
-	if (dir >= 0 && lockfile_holds(i->fd, dir, i->name))
+	if (dir >= 0 && i->fd >= 0 && lockfile_holds(i->fd, dir, i->name))
 		unlinkat(dir, i->name, 0);
-	close(i->fd);
-	i->fd = -1;
+	if (i->name[0])
+		drop_fd(&i->fd);
 }
 
 void instance_health(struct instance *i, struct out *o)

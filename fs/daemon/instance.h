@@ -18,7 +18,9 @@ struct out;
 struct instance {
 	pthread_mutex_t lock;
 	int fd; /* lock */
+	/* A pid is only meaningful if another entry names our pid namespace too. */
 	char name[NAME_MAX + 1];
+	size_t sysfs, space; /* how much of the name, from its beginning, tells each of them */
 };
 
 /* Makes our entry. If that fails (no CONTROL_DIR, as for a user) it is not an error: daemons then
