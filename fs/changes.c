@@ -69,8 +69,9 @@ void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets
 }
 
 /* The group may come, or get another number, while the tree is mounted. */
-void tree_set_group(struct tree *t, gid_t gid)
+void tree_set_group(void *tree, gid_t gid)
 {
+	struct tree *t = tree;
 	uint32_t n = 1;
 
 	if (atomic_exchange(&t->group, gid) == gid)

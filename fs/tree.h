@@ -54,9 +54,9 @@ void tree_watch(struct tree *t, _Atomic uint64_t *worker, _Atomic uint64_t *comm
 const _Atomic gid_t *tree_group(const struct tree *t);
 /* Is there no begun transaction whose operations are still to come? */
 bool tree_idle(struct tree *t);
-/* The group pcidevfs has this number from now on; 0: there is none. Any thread, between
- * tree_start() and tree_stop(). */
-void tree_set_group(struct tree *t, gid_t gid);
+/* For backend_follow_group(): the group pcidevfs has this number from now on; 0: there is none. Any
+ * thread, between tree_start() and tree_stop(). */
+void tree_set_group(void *tree, gid_t gid);
 void tree_stop(struct tree *t);
 void tree_free(struct tree *t);
 /* For the engine: writes log and last_error, once for each line (engine_conf.verdict). */

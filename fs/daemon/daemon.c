@@ -18,11 +18,11 @@
 #include "handoff.h"
 #include "instance.h"
 #include "layouts.h"
+#include "oplog.h"
 #include "options.h"
 #include "release.h"
 #include "fs/rights.h"
 #include "server.h"
-#include "serving.h"
 #include "fs/session/session.h"
 #include "fs/stash.h"
 #include "fs/tree.h"
@@ -38,6 +38,28 @@
 #include "pcidevfs/util.h"
 
 enum { RESTORE_MS = 30000, EXECUTORS = 64 /* at most: each waits for one operation */ };
+
+struct daemon {
+	const struct options *o;
+	int sock;	       /* to the holder */
+	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch, spawner */
+	struct handover from;
+	struct roots roots;
+	char boot_id[BOOT_ID];
+	bool found; /* the former process's model exists: serve it, then scan */
+	struct stash *stash;
+	struct model *model;
+	struct backend *backend;
+	struct instance instance;
+	struct oplog oplog;
+	struct intents *intents;
+	struct engine *engine;
+	struct tree *tree;
+	struct session *session;
+	pthread_t watcher, greeter;
+	bool watching, greeting;
+	bool ended; /* for good: no other process follows */
+};
 
 /* SERVER_LEAVE or SERVER_END once requested. */
 static volatile sig_atomic_t stop;
@@ -56,13 +78,6 @@ static void on_verdict(void *ctx, const struct request *requests, size_t n, cons
 		tree_verdict(d->tree, requests, n, who, err, place);
 	if (d->from.generation == 1 && fault_is("told"))
 		fault_die();
-}
-
-static void on_group(void *ctx, gid_t gid)
-{
-	struct daemon *d = ctx;
-
-	tree_set_group(d->tree, gid);
 }
 
 static int on_may(void *ctx, const struct request *request, const struct actor *who,
@@ -110,6 +125,17 @@ static int open_model(struct daemon *d, struct err *err)
 	return r;
 }
 
+/* The content of a damaged state file is unknown: devices may stay claimed. Returns 1 if it is. */
+static int tell_damaged(const struct daemon *d)
+{
+	char text[600];
+
+	if (!d->intents || !intents_damaged(d->intents, text, sizeof(text)))
+		return 0;
+	say("%s", text);
+	return 1;
+}
+
 static void open_intents(struct daemon *d)
 {
 	struct intents_conf conf = { .boot_id = d->boot_id, .marks = !d->oplog.conf.at };
@@ -145,6 +171,36 @@ static int open_engine(struct daemon *d, struct err *err)
 	return engine_new(&engine, &d->engine, err);
 }
 
+static void print_health(void *ctx, struct out *o)
+{
+	struct daemon *d = ctx;
+
+	session_health(d->session, o);
+	out_printf(o, "restarts=%u", d->from.restarts);
+	if (d->from.restarted_at) {
+		out_put(o, " ", 1);
+		out_time(o, "last", (uint64_t)d->from.restarted_at * 1000000000);
+		out_pair(o, "cause", d->from.restarted_for);
+	}
+	out_printf(o, "\nmount");
+	out_pair(o, "path", d->o->mountpoint);
+	out_printf(o, " version=%s\n", VERSION);
+	instance_health(&d->instance, o);
+	confined_health(o);
+	backend_health(d->backend, o);
+	intents_health(d->intents, o);
+	engine_health(d->engine, o);
+}
+
+static void print_metrics(void *ctx, struct out *o)
+{
+	struct daemon *d = ctx;
+
+	health_metric(o, "state", intents_state(d->intents));
+	health_metric(o, "iommu", backend_has_iommu(d->backend) ? "on" : "off");
+	confined_metrics(o);
+}
+
 static int open_tree(struct daemon *d, struct err *err)
 {
 	int r = open_engine(d, err);
@@ -154,8 +210,8 @@ static int open_tree(struct daemon *d, struct err *err)
 		.intents = d->intents,
 		.stash = d->stash,
 		.boot_id = d->boot_id,
-		.health = serving_health,
-		.metrics = serving_metrics,
+		.health = print_health,
+		.metrics = print_metrics,
 		.health_ctx = d,
 		.unique = session_unique,
 	};
@@ -193,14 +249,6 @@ static void *watch(void *ctx)
 	return NULL;
 }
 
-static void look_around(struct daemon *d)
-{
-	d->watching = !thread_start(&d->watcher, watch, d);
-	if (!d->watching)
-		handoff_report(d->sock, REPORT_FAILING,
-			       "no thread to watch for changes of the machine");
-}
-
 static int open_session(struct daemon *d, struct err *err)
 {
 	const struct session_conf conf = {
@@ -236,6 +284,7 @@ static int prepare(struct daemon *d, struct err *err)
 	int r = open_places(d, err);
 	struct err others = { 0 };
 	struct report_msg go;
+	char text[ERR_TEXT];
 
 	if (!r) {
 		backend_hear(d->backend);
@@ -265,7 +314,7 @@ static int prepare(struct daemon *d, struct err *err)
 		return r;
 	tree_watch(d->tree, session_hand(d->session, HAND_WORKER),
 		   session_hand(d->session, HAND_COMMANDS));
-	backend_follow_group(d->backend, on_group, d);
+	backend_follow_group(d->backend, tree_set_group, d->tree);
 	engine_recover(d->engine, &(struct former){ session_resends(d->session), d->found,
 						    session_connection(d->session),
 						    session_hand(d->session, HAND_OPERATIONS) });
@@ -274,8 +323,10 @@ static int prepare(struct daemon *d, struct err *err)
 		session_recover(d->session);
 		return 0;
 	}
-	serving_tell_damaged(d);
-	serving_tell_unusable(d);
+	tell_damaged(d);
+	/* The administrator learns it before the first claim. */
+	if (intents_unusable(d->intents, text, sizeof(text)))
+		say("%s", text);
 	handoff_report(d->sock, REPORT_READY, "");
 	r = fdmsg_recv(d->sock, &go, sizeof(go), NULL, 0);
 	return r ? fail(err, -r, "the holder is gone") : 0;
@@ -399,7 +450,10 @@ int daemon_serve(const struct options *o)
 	if (!r) {
 		handoff_report(d.sock, REPORT_SERVING, "");
 		d.greeting = !thread_start(&d.greeter, greet, &d);
-		look_around(&d);
+		d.watching = !thread_start(&d.watcher, watch, &d);
+		if (!d.watching)
+			handoff_report(d.sock, REPORT_FAILING,
+				       "no thread to watch for changes of the machine");
 	}
 	set_signals(SIG_UNBLOCK);
 	if (!r) {
@@ -436,11 +490,10 @@ int daemon_release(const struct options *o)
 		any = release_interrupted(d.model, d.engine);
 	}
 	r = r ? r : intents_note(d.intents, &err);
-	if (r) {
+	if (r)
 		say("%s", err.text);
-	} else {
+	else
 		r = release_by_engine(d.model, d.engine, any);
-	}
-	r |= serving_tell_damaged(&d);
+	r |= tell_damaged(&d);
 	return daemon_close(&d, r ? 1 : 0);
 }
