@@ -58,8 +58,8 @@ static int confine_files(const struct options *o, struct err *err)
 {
 	char mdevctl[PATH_MAX] = "";
 	const struct confine_path paths[] = {
-		{ o->sysfs },
-		{ o->proc },
+		{ o->roots.sysfs },
+		{ o->roots.proc },
 		{ "/proc" },
 		{ "/usr" },		       /* pci.ids, libraries, names of modules */
 		{ "/usr/share/misc/usb.ids" }, /* and what it is a link to: of Debian's below */
@@ -74,10 +74,10 @@ static int confine_files(const struct options *o, struct err *err)
 		{ mdevctl },
 		{ "/dev/null", true },
 		{ CONTROL_DIR, true },
-		{ o->state, true },
+		{ o->roots.state, true },
 	};
 
-	snprintf(mdevctl, sizeof(mdevctl), "%s/" MDEVCTL_DIR, o->sysfs);
+	snprintf(mdevctl, sizeof(mdevctl), "%s/" MDEVCTL_DIR, o->roots.sysfs);
 	return confine_paths(paths, ARRAY_SIZE(paths), err);
 }
 

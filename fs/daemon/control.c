@@ -64,7 +64,8 @@ int control_listen(const struct mount_entry *mount)
 	/* The number is now this mount's; a socket of that name is left from a killed holder. */
 	if (dir >= 0 && fd >= 0)
 		unlink(addr.sun_path);
-	if (dir >= 0 && fd >= 0 && !bind(fd, (struct sockaddr *)&addr, sizeof(addr)) && !listen(fd, 4))
+	if (dir >= 0 && fd >= 0 && !bind(fd, (struct sockaddr *)&addr, sizeof(addr)) &&
+	    !listen(fd, 4))
 		return steal_fd(&fd);
 	if (dir >= 0)
 		fail(&err, errno, "no socket in " CONTROL_DIR ": %s", strerror(errno));

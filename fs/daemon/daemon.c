@@ -94,7 +94,7 @@ static int open_places(struct daemon *d, struct err *err)
 {
 	int r = backend_open(&d->roots, &d->backend, err);
 
-	r = r ? r : intents_new(d->o->state, &d->intents, err);
+	r = r ? r : intents_new(d->roots.state, &d->intents, err);
 	if (!r)
 		oplog_open(&d->oplog, d->intents, d->boot_id);
 	return r;
@@ -288,7 +288,7 @@ static int prepare(struct daemon *d, struct err *err)
 
 	if (!r) {
 		backend_hear(d->backend);
-		instance_enter(&d->instance, d->o->sysfs);
+		instance_enter(&d->instance, d->roots.sysfs);
 	}
 	confine_server(d->o, &d->roots);
 	if (d->from.generation == 2 && fault_is("adopt-hang"))
@@ -408,7 +408,7 @@ static void set_signals(int how)
 /* Opens all that serving opens, but on its own memory, and starts nothing. */
 int daemon_can_adopt(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = options_roots(o) };
+	struct daemon d = { .o = o, .roots = o->roots };
 	struct err err = { 0 };
 	int r = layouts_check(o->can_adopt, &err);
 
@@ -422,7 +422,7 @@ int daemon_can_adopt(const struct options *o)
 
 int daemon_serve(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = options_roots(o) };
+	struct daemon d = { .o = o, .roots = o->roots };
 	struct err err = { 0 };
 	uint64_t sock = 0;
 	int r;
@@ -445,7 +445,7 @@ int daemon_serve(const struct options *o)
 	mallopt(M_ARENA_MAX, 2);
 	/* A scan's large memory is given back at once; a heap would never shrink. */
 	mallopt(M_MMAP_THRESHOLD, 65536);
-	instance_boot_id(o->proc, d.boot_id);
+	instance_boot_id(o->roots.proc, d.boot_id);
 	r = prepare(&d, &err);
 	if (!r) {
 		handoff_report(d.sock, REPORT_SERVING, "");
@@ -471,12 +471,12 @@ int daemon_serve(const struct options *o)
 /* Runs only the engine, on memory that ends with the process. */
 int daemon_release(const struct options *o)
 {
-	struct daemon d = { .o = o, .roots = options_roots(o) };
+	struct daemon d = { .o = o, .roots = o->roots };
 	struct err err = { 0 };
 	int r = stash_create(&d.fds[1], &err);
 	bool any = false;
 
-	instance_boot_id(o->proc, d.boot_id);
+	instance_boot_id(o->roots.proc, d.boot_id);
 	r = r ? r : backend_open_spawner(&d.roots, &d.roots.spawner, &err);
 	r = r ? r : open_places(&d, &err);
 	r = r ? r : open_model(&d, &err);

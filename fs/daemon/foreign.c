@@ -61,15 +61,16 @@ static void try_system(const struct options *o)
 	if (space < 0)
 		space = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
 	tell("module", syscall(SYS_finit_module, self, "", 0));
-	tell("mount", mount("none", o->state, "tmpfs", 0, NULL));
+	tell("mount", mount("none", o->roots.state, "tmpfs", 0, NULL));
 	tell("unmount", umount2(o->mountpoint, MNT_DETACH));
 	tell("namespace", setns(space, 0));
-	tell("node", mknod(below(o->state, "node", path), S_IFBLK | 0600, makedev(7, 0)));
+	tell("node", mknod(below(o->roots.state, "node", path), S_IFBLK | 0600, makedev(7, 0)));
 	/* The block device is made by the test. */
-	tell("block", open(below(o->state, "../block", path), O_RDWR | O_CLOEXEC));
+	tell("block", open(below(o->roots.state, "../block", path), O_RDWR | O_CLOEXEC));
 	tell("file",
-	     open(below(o->state, "../foreign", path), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
-	tell("sysfs", open(below(o->sysfs, "bus/pci/drivers_probe", path), O_WRONLY | O_CLOEXEC));
+	     open(below(o->roots.state, "../foreign", path), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	tell("sysfs",
+	     open(below(o->roots.sysfs, "bus/pci/drivers_probe", path), O_WRONLY | O_CLOEXEC));
 }
 
 /* Only programs that have a row may be run. */

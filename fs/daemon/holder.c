@@ -71,7 +71,8 @@ static int signals_open(void)
 	struct sigaction op;
 	sigset_t set;
 
-	/* There is nothing to read anew, and a terminal that is closed must not take the mount away. */
+	/* There is nothing to read anew, and a terminal that is closed must not take the mount
+	 * away. */
 	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&set);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)

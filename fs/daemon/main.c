@@ -21,9 +21,8 @@
 /* For udev, before a driver meets the function. */
 static int early(const struct options *o)
 {
-	const struct roots roots = options_roots(o);
 	struct err err = { 0 };
-	int r = backend_early(&roots, o->state, o->early, &err);
+	int r = backend_early(&o->roots, o->roots.state, o->early, &err);
 
 	if (r)
 		say("%s", err.text);

@@ -27,11 +27,11 @@ struct daemon_option {
 /* Rows with a value come first. --replace passes them on. */
 #define OPTION_VALUES 7
 static const struct daemon_option rows[] = {
-	{ "--sysfs", "DIR", FIELD(sysfs), "the machine's sysfs", SYSFS_ROOT },
-	{ "--dev", "DIR", FIELD(dev), "its device nodes", DEV_ROOT },
-	{ "--proc", "DIR", FIELD(proc), "its proc", PROC_ROOT },
-	{ "--state", "DIR", FIELD(state), "what is kept over a reboot", "/var/lib/pcidevfs" },
-	{ "--driver-root", "DIR", FIELD(driver_root),
+	{ "--sysfs", "DIR", FIELD(roots.sysfs), "the machine's sysfs", SYSFS_ROOT },
+	{ "--dev", "DIR", FIELD(roots.dev), "its device nodes", DEV_ROOT },
+	{ "--proc", "DIR", FIELD(roots.proc), "its proc", PROC_ROOT },
+	{ "--state", "DIR", FIELD(roots.state), "what is kept over a reboot", "/var/lib/pcidevfs" },
+	{ "--driver-root", "DIR", FIELD(roots.driver),
 	  "the root directory of a vendor's driver (where it is found: /,\n"
 	  "                       /run/nvidia/driver, or that of nvidia-vgpud)",
 	  NULL },
@@ -167,7 +167,7 @@ static int parse_usb_owner(struct options *o)
 	if (!colon || parse_u64(user, UINT32_MAX - 1, &uid) ||
 	    parse_u64(colon + 1, UINT32_MAX - 1, &gid))
 		return wrong_use("--usb-owner needs UID:GID, two numbers, not", o->usb_owner);
-	o->usb_ids = (struct node_owner){ (uid_t)uid, (gid_t)gid };
+	o->roots.usb_owner = (struct node_owner){ (uid_t)uid, (gid_t)gid };
 	return 0;
 }
 
@@ -222,12 +222,6 @@ int options_parse(int argc, char **argv, struct options *ret)
 	if (!c)
 		*ret = o;
 	return c;
-}
-
-struct roots options_roots(const struct options *o)
-{
-	return (struct roots){ o->sysfs,       o->dev,		  o->proc,
-			       o->driver_root, .state = o->state, .usb_owner = o->usb_ids };
 }
 
 void options_argv(const struct options *o, const char *role, const char *value,

@@ -11,16 +11,11 @@
 struct err;
 
 struct options {
-	const char *sysfs;
-	const char *dev;
-	const char *proc;
-	const char *state;
-	const char *driver_root;
+	struct roots roots;	/* without the descriptors */
 	const char *mountpoint; /* NULL only for help, version, print_files and early */
 	const char *deadline;	/* as given; NULL if not given */
 	double deadline_factor;
 	const char *usb_owner; /* as given */
-	struct node_owner usb_ids;
 	bool replace, help, version, print_files, release_all, journal;
 	const char *early; /* address of a function */
 	/* Between the processes of one daemon, not for people. */
@@ -42,9 +37,6 @@ int options_offer(const struct options *o, char *text, size_t size, struct err *
 /* Sets those of such a text as if they had been given; it is split, and they point into it. -ENOENT
  * with a sentence: there is no such option. */
 int options_take(struct options *o, char *text, struct err *err);
-
-/* The strings are borrowed. */
-struct roots options_roots(const struct options *o);
 
 #define OPTIONS_ARGV 20
 /* Makes arguments that start this program with the same options in another role: "--serve", "7".

@@ -280,15 +280,15 @@ bool release_nothing(const struct options *o, int *ret_status)
 {
 	char mounted[4096];
 
-	if (!is_empty(o->state))
+	if (!is_empty(o->roots.state))
 		return false;
 	*ret_status = mountpoint_any(mounted, sizeof(mounted));
 	if (*ret_status)
 		say("%s is not a mount of pcidevfsd, and nothing is stored in %s; one is mounted "
 		    "at %s",
-		    o->mountpoint, o->state, mounted);
+		    o->mountpoint, o->roots.state, mounted);
 	else
-		printf("nothing was claimed: nothing is stored in %s\n", o->state);
+		printf("nothing was claimed: nothing is stored in %s\n", o->roots.state);
 	return true;
 }
 

@@ -45,10 +45,8 @@ static void reap(struct spawn *s)
 
 static void start(struct spawn *s, const struct options *o)
 {
-	const struct roots roots = options_roots(o);
-
 	s->since = now_ms();
-	s->pid = backend_spawn(&roots, s->listen);
+	s->pid = backend_spawn(&o->roots, s->listen);
 	s->pidfd = s->pid > 0 ? (int)syscall(SYS_pidfd_open, s->pid, 0) : -1;
 	if (s->pidfd >= 0) {
 		server_victim(s->pid);

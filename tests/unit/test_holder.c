@@ -41,15 +41,15 @@ DEFINE_TEST(options_defaults)
 	struct options o;
 
 	CHECK_EQ(PARSE(&o, "/mnt"), 0);
-	CHECK_STR(o.sysfs, "/sys");
-	CHECK_STR(o.dev, "/dev");
-	CHECK_STR(o.proc, "/proc");
-	CHECK_STR(o.state, "/var/lib/pcidevfs");
+	CHECK_STR(o.roots.sysfs, "/sys");
+	CHECK_STR(o.roots.dev, "/dev");
+	CHECK_STR(o.roots.proc, "/proc");
+	CHECK_STR(o.roots.state, "/var/lib/pcidevfs");
 	CHECK_STR(o.mountpoint, "/mnt");
 	CHECK(o.deadline_factor > 0.99 && o.deadline_factor < 1.01);
 	CHECK_STR(options_given(&o, 0), NULL);
-	CHECK_EQ(o.usb_ids.uid, 107);
-	CHECK_EQ(o.usb_ids.gid, 107);
+	CHECK_EQ(o.roots.usb_owner.uid, 107);
+	CHECK_EQ(o.roots.usb_owner.gid, 107);
 }
 
 DEFINE_TEST(options_wrong_use)
@@ -86,15 +86,15 @@ DEFINE_TEST(options_reach_the_serving_process)
 	options_argv(&o, "--serve", "7", "/abs/-mnt", argv);
 	CHECK_EQ(parse(&again, argv + 1), 0);
 	CHECK_STR(again.serve, "7");
-	CHECK_STR(again.sysfs, "/s");
-	CHECK_STR(again.dev, "/d");
-	CHECK_STR(again.proc, "/p");
-	CHECK_STR(again.state, "/st");
-	CHECK_STR(again.driver_root, "/r");
+	CHECK_STR(again.roots.sysfs, "/s");
+	CHECK_STR(again.roots.dev, "/d");
+	CHECK_STR(again.roots.proc, "/p");
+	CHECK_STR(again.roots.state, "/st");
+	CHECK_STR(again.roots.driver, "/r");
 	CHECK_STR(again.mountpoint, "/abs/-mnt");
 	CHECK(again.deadline_factor > 0.49 && again.deadline_factor < 0.51);
-	CHECK_EQ(options_roots(&again).usb_owner.uid, 64055);
-	CHECK_EQ(options_roots(&again).usb_owner.gid, 108);
+	CHECK_EQ(again.roots.usb_owner.uid, 64055);
+	CHECK_EQ(again.roots.usb_owner.gid, 108);
 }
 
 DEFINE_TEST(handoff_carries_descriptors)
