@@ -50,9 +50,10 @@ void confine_tell(uint64_t lacks, int rc, struct err *err)
 	err->line = before.line;
 }
 
-static int get_caps(struct __user_cap_data_struct data[2])
+/* pid 0: this process. */
+static int get_caps(pid_t pid, struct __user_cap_data_struct data[2])
 {
-	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, pid };
 
 	return syscall(SYS_capget, &head, data) ? -errno : 0;
 }
@@ -66,14 +67,23 @@ uint64_t confine_lacks(uint64_t keep)
 {
 	struct __user_cap_data_struct data[2] = { 0 };
 
-	return get_caps(data) ? 0 : keep & ~permitted(data);
+	return get_caps(0, data) ? 0 : keep & ~permitted(data);
+}
+
+uint64_t confine_effective(pid_t pid)
+{
+	struct __user_cap_data_struct data[2] = { 0 };
+
+	return pid <= 0 || get_caps(pid, data) ? 0
+					       : (uint64_t)data[1].effective << 32 |
+							 data[0].effective;
 }
 
 int confine_caps(uint64_t keep, uint64_t use, struct err *err)
 {
 	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
 	struct __user_cap_data_struct data[2] = { 0 }, want[2] = { 0 };
-	int r = get_caps(data);
+	int r = get_caps(0, data);
 
 	if (r)
 		return fail(err, -r, "capabilities cannot be read: %s", strerror(-r));

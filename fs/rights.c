@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "internal.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
@@ -46,17 +46,15 @@ void rights_start(struct tree *t)
 		t->uid_map[0] = '\0';
 }
 
-/* capget() gives CapEff without parsing text, for pid 0 our own. */
-static uint32_t caps_of(const struct tree *t, pid_t pid)
+static uint64_t caps_of(const struct tree *t, pid_t pid)
 {
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, (int)pid };
-	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+	uint64_t caps = t->uid_map[0] ? confine_effective(pid) : 0;
 	char uid_map[UID_MAP];
 
-	if (pid <= 0 || !t->uid_map[0] || syscall(SYS_capget, &head, caps))
+	if (!caps)
 		return 0;
 	proc_text(pid, "uid_map", uid_map, sizeof(uid_map));
-	return strcmp(uid_map, t->uid_map) ? 0 : caps[0].effective;
+	return strcmp(uid_map, t->uid_map) ? 0 : caps;
 }
 
 static bool in_groups(const struct creds *who, gid_t gid)
@@ -79,17 +77,17 @@ void rights_creds(struct fuse_req *req, bool looks, struct creds *ret)
 {
 	const struct fuse_ctx *ctx = fuse_req_ctx(req);
 	const struct tree *t = fuse_req_userdata(req);
-	uint32_t caps = looks ? caps_of(t, ctx->pid) : 0;
+	uint64_t caps = looks ? caps_of(t, ctx->pid) : 0;
 	int n = 0;
 
 	*ret = (struct creds){ .uid = ctx->uid, .gid = ctx->gid };
-	ret->privileged = caps & 1u << CAP_SYS_ADMIN;
-	ret->overrides = caps & 1u << CAP_DAC_OVERRIDE;
+	ret->privileged = caps & CAP(SYS_ADMIN);
+	ret->overrides = caps & CAP(DAC_OVERRIDE);
 	if (looks && !ret->overrides)
 		n = fuse_req_getgroups(req, CREDS_GROUPS, ret->groups);
 	if (n > 0)
 		ret->n_groups = n < CREDS_GROUPS ? (uint32_t)n : CREDS_GROUPS;
-	ret->reserve = caps & (1u << CAP_SYS_ADMIN | 1u << CAP_DAC_OVERRIDE) ||
+	ret->reserve = caps & (CAP(SYS_ADMIN) | CAP(DAC_OVERRIDE)) ||
 		       (looks && is_member(t, ret));
 }
 

@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -15,6 +14,7 @@
 
 #include "handoff.h"
 #include "mountpoint.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
@@ -92,19 +92,6 @@ static bool same_namespace(pid_t pid, const char *name)
 	return !stat(mine, &a) && !stat(theirs, &b) && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-/* The capabilities that are effective in this process, or that it has. If they cannot be read:
- * none, or all. */
-static uint64_t caps_of(pid_t pid, bool effective)
-{
-	struct __user_cap_header_struct head = { _LINUX_CAPABILITY_VERSION_3, pid };
-	struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
-
-	if (syscall(SYS_capget, &head, caps))
-		return effective ? 0 : UINT64_MAX;
-	return effective ? (uint64_t)caps[1].effective << 32 | caps[0].effective
-			 : (uint64_t)caps[1].permitted << 32 | caps[0].permitted;
-}
-
 static int refuse_user(uid_t uid, struct err *err)
 {
 	return fail(err, EPERM, "--replace is for root, not for user %u", (unsigned int)uid);
@@ -124,7 +111,7 @@ static int check_rights(const struct ucred *peer, struct err *err)
 				    "--replace must be run where the daemon runs; pid %d is in "
 				    "another %s namespace",
 				    (int)peer->pid, names[i][1]);
-	if (caps_of(getpid(), false) & ~caps_of(peer->pid, true))
+	if (~confine_lacks(UINT64_MAX) & ~confine_effective(peer->pid))
 		return fail(err, EPERM,
 			    "--replace needs every capability that the daemon has; pid %d "
 			    "lacks some",

@@ -5,7 +5,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
+#include <semaphore.h>
 #include <string.h>
 
 #include "fs/internal.h"
@@ -295,9 +295,7 @@ bool release_nothing(const struct options *o, int *ret_status)
 /* ---- by the engine */
 
 struct answer {
-	pthread_mutex_t lock;
-	pthread_cond_t come;
-	bool is_there;
+	sem_t come;
 	struct err err;
 };
 
@@ -305,24 +303,20 @@ static void on_verdict(void *ctx, const struct err *err)
 {
 	struct answer *a = ctx;
 
-	pthread_mutex_lock(&a->lock);
 	a->err = *err;
-	a->is_there = true;
-	pthread_cond_signal(&a->come);
-	pthread_mutex_unlock(&a->lock);
+	sem_post(&a->come);
 }
 
 /* Submits the request and waits for its verdict. */
 static struct err verdict_of(struct engine *e, const struct request *request)
 {
 	const struct actor self = { .pid = getpid(), .comm = "pcidevfsd", .opener.reserve = true };
-	struct answer a = { .lock = PTHREAD_MUTEX_INITIALIZER, .come = PTHREAD_COND_INITIALIZER };
+	struct answer a;
 
+	sem_init(&a.come, 0, 0);
 	txn_submit(e, request, 1, &self, on_verdict, &a);
-	pthread_mutex_lock(&a.lock);
-	while (!a.is_there)
-		pthread_cond_wait(&a.come, &a.lock);
-	pthread_mutex_unlock(&a.lock);
+	while (sem_wait(&a.come))
+		;
 	return a.err;
 }
 

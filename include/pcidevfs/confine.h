@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct err;
 
@@ -23,6 +24,9 @@ struct err;
 int confine_caps(uint64_t keep, uint64_t use, struct err *err);
 /* Returns those of `keep` that this process does not have. */
 uint64_t confine_lacks(uint64_t keep);
+/* Returns those that are effective in another thread or process, without reading text: 0 if it cannot
+ * be seen. */
+uint64_t confine_effective(pid_t pid);
 /* Returns the name of the lowest one, for example "CAP_SYS_ADMIN"; NULL if there is none. */
 const char *confine_name(uint64_t caps);
 /* rc is the kernel's answer. If it is -EPERM or -EACCES and capabilities are lacking, appends the

@@ -43,6 +43,8 @@ DEFINE_TEST(confine_caps_keeps_what_it_is_told)
 	CHECK_EQ(confine_caps(two, CAP(CHOWN), NULL), 0);
 	CHECK_EQ(status("CapPrm"), two);
 	CHECK_EQ(status("CapEff"), CAP(CHOWN));
+	CHECK_EQ(confine_effective(getpid()), CAP(CHOWN));
+	CHECK_EQ(confine_effective(0), 0); /* who is in another pid namespace is not us */
 	CHECK_EQ(status("CapBnd"), two);
 	CHECK_EQ(status("CapInh") | status("CapAmb"), 0);
 	CHECK_EQ(confine_lacks(two | CAP(SYS_MODULE)), CAP(SYS_MODULE));
