@@ -55,14 +55,7 @@ void cond_init(pthread_cond_t *cond)
 
 struct timespec in_ms(unsigned int ms)
 {
-	struct timespec t;
+	uint64_t at = now_us() + (uint64_t)ms * 1000;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	t.tv_sec += ms / 1000;
-	t.tv_nsec += (long)(ms % 1000) * 1000000;
-	if (t.tv_nsec >= 1000000000) {
-		t.tv_sec++;
-		t.tv_nsec -= 1000000000;
-	}
-	return t;
+	return (struct timespec){ (time_t)(at / 1000000), (long)(at % 1000000) * 1000 };
 }

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <linux/fuse.h>
-#include <stdbool.h>
 #include <stddef.h>
 #include <unistd.h>
 
@@ -43,7 +42,7 @@ void inflight_note(struct inflight *f, const struct fuse_in_header *in)
 	f->last = in->unique;
 }
 
-static unsigned int fail_one(int fuse_fd, uint64_t unique)
+bool inflight_fail(int fuse_fd, uint64_t unique)
 {
 	struct fuse_out_header out = { .len = sizeof(out), .error = -EIO, .unique = unique };
 
@@ -56,9 +55,9 @@ unsigned int inflight_fail_all(struct inflight *f, int fuse_fd)
 
 	for (size_t set = 0; set < INFLIGHT_SETS; set++)
 		for (size_t i = 0; i < INFLIGHT_WAYS; i++)
-			n += fail_one(fuse_fd, f->slot[set][i].unique);
+			n += inflight_fail(fuse_fd, f->slot[set][i].unique);
 	for (uint64_t i = 1;
 	     f->last && i <= SEARCHED && f->last + i * STEP <= f->top + BEYOND * STEP; i++)
-		n += fail_one(fuse_fd, f->last + i * STEP);
+		n += inflight_fail(fuse_fd, f->last + i * STEP);
 	return n;
 }

@@ -8,6 +8,7 @@
 #ifndef FS_INFLIGHT_H
 #define FS_INFLIGHT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct fuse_in_header;
@@ -26,6 +27,8 @@ struct inflight {
 };
 
 void inflight_note(struct inflight *f, const struct fuse_in_header *in);
+/* Answers EIO to a request; false: the kernel does not wait for it. */
+bool inflight_fail(int fuse_fd, uint64_t unique);
 /* Answers EIO to all of them. Returns how many the kernel was still waiting for. */
 unsigned int inflight_fail_all(struct inflight *f, int fuse_fd);
 

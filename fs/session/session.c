@@ -78,11 +78,6 @@ struct fuse_session *session_fuse(struct session *s)
 	return s->se;
 }
 
-static void want_if_capable(struct fuse_conn_info *conn, unsigned int caps)
-{
-	conn->want |= conn->capable & caps;
-}
-
 /* All of this belongs to SESSION_ABI: it holds as long as the mount. Asynchronous I/O and the
  * number of background requests do not, because no request relies on them: file_read() and
  * file_write() refuse O_DIRECT, so that nothing waits in the background, also on a mount made with
@@ -98,8 +93,8 @@ static void session_init(void *userdata, struct fuse_conn_info *conn)
 	conn->want &= ~(unsigned int)FUSE_CAP_ATOMIC_O_TRUNC;
 	/* A directory is listed anew, even by an open descriptor, after a check of its mtime, which
 	 * drops the kernel's cached list. Of files only utimes changes it. */
-	want_if_capable(conn, FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
-				      FUSE_CAP_PARALLEL_DIROPS);
+	conn->want |= conn->capable & (FUSE_CAP_AUTO_INVAL_DATA | FUSE_CAP_READDIRPLUS |
+				       FUSE_CAP_PARALLEL_DIROPS);
 	/* Programs that list also look at the entries. The kernel's guess about that is made anew
 	 * for each buffer, and a wrong one would cost a request for each entry. */
 	conn->want &= ~(unsigned int)FUSE_CAP_READDIRPLUS_AUTO;
@@ -286,14 +281,13 @@ static void serve_unready(struct session *s, const struct fuse_in_header *in, si
 static bool refuse_poison(struct session *s, uint64_t unique)
 {
 	struct session_record *rec = s->rec;
-	struct fuse_out_header out = { .len = sizeof(out), .error = -EIO, .unique = unique };
 
 	if (POISON_KILLS * rec->poison_deaths + rec->poison_kills < POISON_KILLS * POISON_DEATHS ||
 	    (unique & ~UNIQUE_RESENT) != rec->poison)
 		return false;
 	say("request %llu ended process after process; it got EIO",
 	    (unsigned long long)rec->poison);
-	return write(s->conf.fuse_fd, &out, sizeof(out)) == (ssize_t)sizeof(out);
+	return inflight_fail(s->conf.fuse_fd, unique);
 }
 
 static void *ask_ourselves(void *mountpoint)
@@ -394,13 +388,12 @@ bool session_resends(const struct session *s)
 
 void session_health(struct session *s, struct out *o)
 {
-	if (s->rec->resend) {
-		out_printf(o, "kernel_resend=yes survives=all\n");
-		return;
-	}
-	out_printf(o, "kernel_resend=no survives=mount");
-	out_pair(o, "note",
-		 "requests being served when the daemon dies get EIO; Linux 6.9 or newer "
-		 "sends them again");
+	bool all = s->rec->resend;
+
+	out_printf(o, "kernel_resend=%s", all ? "yes survives=all" : "no survives=mount");
+	if (!all)
+		out_pair(o, "note",
+			 "requests being served when the daemon dies get EIO; Linux 6.9 or newer "
+			 "sends them again");
 	out_printf(o, "\n");
 }
