@@ -338,7 +338,7 @@ static struct ctl_job *finish(struct ctl_job *job)
 	uncount(job);
 	if (!following && ctl->closing) {
 		ctl->closing = false;
-		left = ctl_close(c, ctl);
+		left = ctl_end(c, ctl);
 	}
 	pthread_mutex_unlock(&c->lock);
 	ctl_tell_leftover(job->tree, job->has_home ? &job->home : NULL, &left);

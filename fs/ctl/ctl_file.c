@@ -310,7 +310,7 @@ void ctl_read(struct tree *t, struct fuse_req *req, uint64_t fh, uint64_t unique
 /* ---- lines that were written and never committed: nobody hears the verdict of a close, so the log
  * and last_error tell of them */
 
-struct ctl_leftover ctl_close(struct ctl_files *c, struct ctl *ctl)
+struct ctl_leftover ctl_end(struct ctl_files *c, struct ctl *ctl)
 {
 	struct ctl_leftover left = { ctl->text, ctl->broken, ctl->who };
 
@@ -375,7 +375,7 @@ void ctl_release(struct tree *t, uint64_t fh, const struct key *home)
 	if (ctl && ctl->queue)
 		ctl->closing = true;
 	else if (ctl)
-		left = ctl_close(c, ctl);
+		left = ctl_end(c, ctl);
 	pthread_mutex_unlock(&c->lock);
 	ctl_tell_leftover(t, home, &left);
 }

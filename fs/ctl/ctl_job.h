@@ -100,7 +100,7 @@ struct ctl_leftover {
 	struct actor who; /* of the last write */
 };
 /* Removes it; with the lock held. */
-struct ctl_leftover ctl_close(struct ctl_files *c, struct ctl *ctl);
+struct ctl_leftover ctl_end(struct ctl_files *c, struct ctl *ctl);
 /* Without it; frees the text. home: of a device's ctl, else NULL. */
 void ctl_tell_leftover(struct tree *t, const struct key *home, struct ctl_leftover *left);
 
