@@ -17,14 +17,7 @@
 #define NUMBER(type, field, bit) ROW(#type, field, bit, false)
 #define STRING(field, bit) ROW("", field, bit, true) /* bytes behind the NUL are ignored */
 
-static const struct {
-	size_t offset;
-	size_t size;
-	change_bits bit;
-	bool text;
-	const char *name;
-	const char *type; /* of a number */
-} fields[] = {
+static const struct device_field fields[] = {
 	NUMBER(uint32_t, caps, CH_RIGHTS),
 	NUMBER(enum kind, kind, CH_KIND),
 #define FACT(type, name, none, bit) NUMBER(type, facts.name, bit),
@@ -152,10 +145,7 @@ static bool keys_valid(const struct device *dev)
 {
 	bool valid = key_valid(&dev->key);
 
-#define FACT(type, name, none, bit)
-#define FACT_TEXT(name, size, bit)
 #define FACT_KEY(name, bit) valid = valid && (!dev->facts.name.bus || key_valid(&dev->facts.name));
-#define FACT_ROOM(name, bit)
 #include "pcidevfs/facts.def"
 	return valid;
 }
@@ -213,23 +203,7 @@ bool device_unpack(struct device *dev, const char *buf, size_t len)
 	return buf == end;
 }
 
-uint64_t device_layout(void)
+const struct device_field *device_field(size_t i)
 {
-	uint64_t sum = FNV1A + sizeof(struct device);
-
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++) {
-		const size_t place[] = { fields[i].offset, fields[i].size };
-
-		sum = fnv1a(sum, fields[i].name, strlen(fields[i].name));
-		sum = fnv1a(sum, (const char *)place, sizeof(place));
-	}
-	return sum;
-}
-
-bool device_diff_knows(size_t offset)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(fields); i++)
-		if (offset >= fields[i].offset && offset < fields[i].offset + fields[i].size)
-			return true;
-	return false;
+	return i < ARRAY_SIZE(fields) ? &fields[i] : NULL;
 }

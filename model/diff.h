@@ -18,12 +18,18 @@ uint64_t device_digest(const struct device *dev, change_bits bits);
 size_t device_pack(const struct device *dev, char *buf);
 /* False: the text is not what device_pack() makes. */
 bool device_unpack(struct device *dev, const char *buf, size_t len);
-/* A hash of all fields' places and lengths, and of their order when they are packed. */
-uint64_t device_layout(void);
 /* Are all flags, enums, texts and keys what this program could have written? For a record from
  * memory that others could write. */
 bool device_valid(const struct device *dev);
-/* Does a row cover this byte of struct device? Changes of other bytes would never be published. */
-bool device_diff_knows(size_t offset);
+
+/* A field of struct device: changes of bytes that no row covers would never be published. */
+struct device_field {
+	size_t offset, size;
+	change_bits bit;
+	bool text;
+	const char *name, *type; /* type: of a number */
+};
+/* The i-th, in the order in which they are packed; NULL behind the last one. */
+const struct device_field *device_field(size_t i);
 
 #endif

@@ -19,12 +19,6 @@ void dispatch_enqueue(struct model *m, uint32_t slot, uint64_t generation)
 	m->grown = true;
 }
 
-void model_on_arrival(struct model *m, model_arrives *arrives, void *ctx)
-{
-	m->arrives = arrives;
-	m->arrives_ctx = ctx;
-}
-
 void model_observe(struct model *m, const struct observer *observer)
 {
 	pthread_mutex_lock(&m->lock);

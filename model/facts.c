@@ -7,9 +7,6 @@
 
 const struct facts facts_none = {
 #define FACT(type, name, none, bit) .name = (none),
-#define FACT_TEXT(name, size, bit)
-#define FACT_KEY(name, bit)
-#define FACT_ROOM(name, bit)
 #include "pcidevfs/facts.def"
 };
 
@@ -38,9 +35,6 @@ void facts_keep(const struct facts *old, struct facts *f)
 {
 	if (!f->host_serial[0])
 		STR_COPY(f->host_serial, old->host_serial);
-#define FACT(type, name, none, bit)
-#define FACT_TEXT(name, size, bit)
-#define FACT_KEY(name, bit)
 #define FACT_ROOM(name, bit) f->name = old->name;
 #define FACT_ASIDE(type, name, none, bit) f->name = old->name;
 #define FACT_TEXT_ASIDE(name, size, bit) STR_COPY(f->name, old->name);

@@ -27,8 +27,7 @@ static void mark_group(struct model *m, int32_t group)
 static void mark_peers(struct model *m, uint32_t i)
 {
 	mark(m, i);
-	if (slot_seen(m, i)->facts.iommu_group >= 0)
-		mark_group(m, slot_seen(m, i)->facts.iommu_group);
+	mark_group(m, slot_seen(m, i)->facts.iommu_group);
 }
 
 static void mark_children(struct model *m, const struct key *parent)

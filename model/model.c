@@ -383,13 +383,13 @@ static void let_arrive(struct model *m, uint32_t i)
 	struct device *d = slot_spare(m, i);
 	uint32_t at = INDEX_NONE;
 
-	if (!m->arrives || slot_live(m, i) || slot_word(m, i) & WORD_GONE)
+	if (!m->stored.arrives || slot_live(m, i) || slot_word(m, i) & WORD_GONE)
 		return;
 	if (device_is_made(d)) {
 		at = slot_find(m, &d->facts.parent, false);
 		at = at == INDEX_NONE ? slot_find(m, &d->facts.parent, true) : at;
 	}
-	m->arrives(m->arrives_ctx, d,
+	m->stored.arrives(m->stored.ctx, d,
 		   at == INDEX_NONE	? NULL
 		   : m->of[at].edited ? slot_spare(m, at)
 				      : slot_current(m, at));

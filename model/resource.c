@@ -138,7 +138,7 @@ const char *resource_owner(struct model *m, const struct device *but, const char
 	return find_name(m, but, is_own, name);
 }
 
-void resource_on_choice(struct model *m, const struct stored_names *stored)
+void model_on_stored(struct model *m, const struct stored *stored)
 {
 	m->stored = *stored;
 }

@@ -53,9 +53,6 @@ bool rooms_valid(const struct model *m, const struct device *dev)
 {
 	bool valid = true;
 
-#define FACT(type, name, none, bit)
-#define FACT_TEXT(name, size, bit)
-#define FACT_KEY(name, bit)
 #define FACT_ROOM(name, bit) valid = valid && room_valid(m, &dev->facts.name);
 #include "pcidevfs/facts.def"
 	return valid;
@@ -94,9 +91,6 @@ bool rooms_mark(struct model *m, const struct device *d)
 {
 	bool whole = true;
 
-#define FACT(type, name, none, bit)
-#define FACT_TEXT(name, size, bit)
-#define FACT_KEY(name, bit)
 #define FACT_ROOM(name, bit) whole &= mark(m, &d->facts.name);
 #include "pcidevfs/facts.def"
 	return whole;

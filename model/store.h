@@ -85,9 +85,7 @@ struct model {
 	bool grown;	/* and nobody was woken yet: model_unlock() does that */
 	uint64_t heard; /* observers know all up to this generation */
 	bool stop;
-	model_arrives *arrives; /* may be NULL */
-	void *arrives_ctx;
-	struct stored_names stored; /* its functions may be NULL */
+	struct stored stored; /* its functions may be NULL */
 	struct observer observers[OBSERVERS];
 	size_t n_observers;
 	_Atomic uint64_t *in_hand; /* set by model_watch(), or NULL; batches: their number so far */

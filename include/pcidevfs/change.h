@@ -54,10 +54,6 @@ __extension__ typedef unsigned __int128 change_bits;
 
 /* ... and one for each FACT_SHOWN of facts.def. */
 enum {
-#define FACT(type, name, none, bit)
-#define FACT_TEXT(name, size, bit)
-#define FACT_KEY(name, bit)
-#define FACT_ROOM(name, bit)
 #define FACT_SHOWN(type, name, none) SHOWN_##name,
 #define FACT_SHOWN_TEXT(name, size) SHOWN_##name,
 #include "pcidevfs/facts.def"

@@ -117,11 +117,6 @@ void model_set_iommu(struct model *m, bool present);
 /* Ends the edits. Returns their generation. */
 uint64_t model_publish(struct model *m);
 
-/* Sets what must be known of a device before anybody sees it. Called by model_publish(), with the
- * lock held, for each new device. pf: the parent of a VF, or of a device that is made by name, if
- * it is here or comes as well; else NULL. May change the same fields as an edit. */
-typedef void model_arrives(void *ctx, struct device *dev, const struct device *pf);
-
 struct question;
 
 /* An obstacle to a claim: found once for all devices that would be claimed together. refuse NULL:
@@ -148,8 +143,6 @@ struct claim_rules {
 void model_judge(struct model *m, const struct claim_rules *rules);
 
 /* Call these without the lock. */
-/* Call it before there are devices. */
-void model_on_arrival(struct model *m, model_arrives *arrives, void *ctx);
 /* At most 8, before dispatch runs. */
 void model_observe(struct model *m, const struct observer *observer);
 /* Likewise: stores there the number of the batch that observers are processing; 0: none. */

@@ -15,9 +15,13 @@ struct model;
 /* Does a device with this intent have the name? */
 typedef bool resource_match(const struct intent *w, const char *name);
 
-/* Names that are stored, also of devices that are not here. Called with the model locked; the
- * results are valid as long. */
-struct stored_names {
+/* What is stored, also of devices that are not here. Called with the model locked; the results are
+ * valid as long. */
+struct stored {
+	/* Sets what must be known of a device before anybody sees it. Called by model_publish() for
+	 * each new device. pf: the parent of a VF, or of a device that is made by name, if it is
+	 * here or comes as well; else NULL. May change the same fields as an edit. */
+	void (*arrives)(void *ctx, struct device *dev, const struct device *pf);
 	/* The name of its own that is stored for the device; NULL: none. */
 	const char *(*own)(void *ctx, const struct device *dev);
 	/* Where a device other than `but` was last seen whose stored intent matches; NULL: none. */
@@ -26,7 +30,7 @@ struct stored_names {
 	void *ctx;
 };
 /* Call it before there are devices. */
-void resource_on_choice(struct model *m, const struct stored_names *stored);
+void model_on_stored(struct model *m, const struct stored *stored);
 
 /* Sets intent.own of a record from model_edit(): the stored name, else one made of its address now
  * that no other device has, here or stored: "nvidia.com/0000_08_00_4", or with ".2", ".3" ...

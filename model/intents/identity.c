@@ -207,31 +207,30 @@ bool identity_may_fall(const struct identity *a, const struct identity *b)
 	return !strcmp(x + strcspn(x, "-"), y + strcspn(y, "-"));
 }
 
-enum match identity_match(const struct identity *wanted, const struct candidate *candidates,
-			  size_t n, size_t *ret_at)
+void search_look(struct search *f, const struct candidate *s)
 {
-	size_t cards = 0, card = 0, here = n;
+	const struct identity *wanted = f->wanted;
 
-	for (size_t i = 0; i < n; i++) {
-		const struct identity *id = &candidates[i].id;
+	if (wanted->serial && s->serial_unknown)
+		return;
+	if (identity_same_part(&s->id, wanted) && !strcmp(s->id.path, wanted->path) && s > f->here)
+		f->here = s;
+	if (identity_same_card(&s->id, wanted) && f->card != s) {
+		f->card = s;
+		f->cards++;
+	}
+}
 
-		if (wanted->serial && candidates[i].serial_unknown)
-			continue;
-		if (identity_same_part(id, wanted) && !strcmp(id->path, wanted->path))
-			here = i;
-		if (identity_same_card(id, wanted)) {
-			card = i;
-			cards++;
-		}
-	}
-	*ret_at = here;
-	if (here < n && identity_same_card(&candidates[here].id, wanted))
+enum match search_end(const struct search *f, const struct candidate **ret)
+{
+	*ret = f->here;
+	if (f->here && identity_same_card(&f->here->id, f->wanted))
 		return MATCH_HERE;
-	if (wanted->serial && !wanted->cloned && cards == 1) {
-		*ret_at = card;
+	if (f->wanted->serial && !f->wanted->cloned && f->cards == 1) {
+		*ret = f->card;
 		return MATCH_HERE;
 	}
-	return here < n ? MATCH_MISMATCH : MATCH_NONE;
+	return f->here ? MATCH_MISMATCH : MATCH_NONE;
 }
 
 static int by_value(const void *a, const void *b)

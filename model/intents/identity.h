@@ -73,15 +73,24 @@ struct candidate {
 
 enum match {
 	MATCH_NONE,	/* it is not here */
-	MATCH_HERE,	/* at *ret_at */
-	MATCH_MISMATCH, /* its place has another device, at *ret_at */
+	MATCH_HERE,	/* at *ret */
+	MATCH_MISMATCH, /* its place has another device, *ret */
 };
 
+/* A search for the candidate with an identity. */
+struct search {
+	const struct identity *wanted;
+	/* the one in its place, of several the last; one that is the card, and how many are */
+	const struct candidate *here, *card;
+	size_t cards;
+};
+/* Call it for each candidate, all of one array, that has the place or the serial; twice for one is
+ * fine. */
+void search_look(struct search *f, const struct candidate *s);
 /* A serial that only one function with these ids has is followed to any place; functions of one
  * card share a serial and are distinguished by function number. If several have it or had it
  * (cloned serials), or without a serial, only the one in the same place matches. */
-enum match identity_match(const struct identity *wanted, const struct candidate *candidates,
-			  size_t n, size_t *ret_at);
+enum match search_end(const struct search *f, const struct candidate **ret);
 
 /* A key of a search: a hash of (a part of) an identity, and the index of its owner. */
 struct mark {

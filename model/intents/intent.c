@@ -417,8 +417,7 @@ void intents_open(struct intents *in, const struct intents_conf *conf, struct mo
 	if (!in->broken.code)
 		intents_ready(in, NULL);
 	pthread_mutex_unlock(&in->save);
-	model_on_arrival(m, intents_arrive, in);
-	intents_tell_names(in);
+	intents_tell_model(in);
 	model_observe(m, &(struct observer){ intents_changed, in });
 }
 
@@ -426,10 +425,8 @@ void intents_close(struct intents *in)
 {
 	if (!in)
 		return;
-	if (in->m) {
-		model_on_arrival(in->m, NULL, NULL);
-		resource_on_choice(in->m, &(const struct stored_names){ 0 });
-	}
+	if (in->m)
+		model_on_stored(in->m, &(const struct stored){ 0 });
 	free(in->places);
 	records_free(&in->rs);
 	statedir_close(&in->at);

@@ -97,7 +97,7 @@ static void apply_through_parent(struct pass *p, struct record *r)
 {
 	struct identity id = r->id;
 	const struct device *parent;
-	struct candidate *s;
+	const struct candidate *s;
 	size_t i = 0;
 
 	while (persists[i] && !(persists[i]->made_by && persist_is_missing(persists[i], r)))

@@ -66,7 +66,7 @@ static void note_one(const struct intents *in, const struct record *r, struct de
 		dev->intent.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
 }
 
-void intents_arrive(void *ctx, struct device *dev, const struct device *pf)
+static void arrives(void *ctx, struct device *dev, const struct device *pf)
 {
 	struct intents *in = ctx;
 	struct identity id;
@@ -127,9 +127,9 @@ static const char *find(void *ctx, const struct device *but, resource_match *mat
 	return NULL;
 }
 
-void intents_tell_names(struct intents *in)
+void intents_tell_model(struct intents *in)
 {
-	const struct stored_names names = { own, find, in };
+	const struct stored stored = { arrives, own, find, in };
 
-	resource_on_choice(in->m, &names);
+	model_on_stored(in->m, &stored);
 }

@@ -146,48 +146,22 @@ static void judge_clone(struct pass *p, struct record *r)
 	}
 }
 
-enum { SOME_CANDIDATES = 16 };
-
-struct some_candidates {
-	struct candidate v[SOME_CANDIDATES];
-	size_t at[SOME_CANDIDATES], n;
-};
-
-/* False: they do not all fit. */
-static bool add_candidates(const struct pass *p, uint64_t value, struct some_candidates *some)
+static void look_at(const struct pass *p, uint64_t value, struct search *f)
 {
 	for (size_t i = marks_first(p->marks, 2 * p->n, value);
-	     i < 2 * p->n && p->marks[i].value == value; i++) {
-		size_t candidate = p->marks[i].at, k = 0;
-
-		while (k < some->n && some->at[k] != candidate)
-			k++;
-		if (k == SOME_CANDIDATES)
-			return false;
-		some->at[k] = candidate;
-		some->v[k] = p->candidates[candidate];
-		some->n = k < some->n ? some->n : k + 1;
-	}
-	return true;
+	     i < 2 * p->n && p->marks[i].value == value; i++)
+		search_look(f, &p->candidates[p->marks[i].at]);
 }
 
-enum match pass_lookup(const struct pass *p, const struct identity *wanted, struct candidate **ret)
+enum match pass_lookup(const struct pass *p, const struct identity *wanted,
+		       const struct candidate **ret)
 {
-	struct some_candidates some;
-	enum match match;
-	size_t at;
+	struct search f = { .wanted = wanted };
 
-	some.n = 0;
-	/* Without a serial only the place counts; most devices of a kind share a card mark. */
-	if (!add_candidates(p, place_mark(wanted), &some) ||
-	    (wanted->serial && !add_candidates(p, card_mark(wanted), &some))) {
-		match = identity_match(wanted, p->candidates, p->n, &at);
-	} else {
-		match = identity_match(wanted, some.v, some.n, &at);
-		at = match == MATCH_NONE ? 0 : some.at[at];
-	}
-	*ret = match == MATCH_NONE ? NULL : &p->candidates[at];
-	return match;
+	look_at(p, place_mark(wanted), &f);
+	if (wanted->serial) /* else only the place counts; most devices of a kind share a card mark */
+		look_at(p, card_mark(wanted), &f);
+	return search_end(&f, ret);
 }
 
 /* Call it with the model locked. */
@@ -286,7 +260,7 @@ static int find_moved(struct rewrite *w, const struct device *dev, const struct 
 	*ret_at = RECORD_NONE;
 	for (size_t i = 0; i < w->next.n && !rc && *ret_at == RECORD_NONE; i++) {
 		const struct record *r = w->next.v[i];
-		struct candidate *s;
+		const struct candidate *s;
 
 		if (!may_be(r, dev, id) || device_of(w->in, r))
 			continue;
@@ -324,7 +298,7 @@ static bool vfs_are_coming(const struct pass *p, const struct key *pf)
 static bool say_no_vf(const struct pass *p, struct record *r)
 {
 	struct identity pf = r->id;
-	struct candidate *s;
+	const struct candidate *s;
 
 	pf.vf = -1;
 	if (r->id.vf < 0 || pass_lookup(p, &pf, &s) != MATCH_HERE)
@@ -343,7 +317,7 @@ static bool say_no_vf(const struct pass *p, struct record *r)
 static void find_device(struct pass *p, struct record *r)
 {
 	struct intents *in = p->in;
-	struct candidate *s;
+	const struct candidate *s;
 	enum match match;
 	bool unread;
 

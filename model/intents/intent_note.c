@@ -64,7 +64,7 @@ void pass_note_vf_claims(struct pass *p)
 	for (size_t i = 0; i < in->rs.n && claims; i++) {
 		struct identity pf = in->rs.v[i]->id;
 		size_t vf = (size_t)pf.vf;
-		struct candidate *s;
+		const struct candidate *s;
 
 		if (!in->rs.v[i]->intent.claim[0] || pf.vf < 0 ||
 		    vf >= 64 * ARRAY_SIZE(claims->bits))

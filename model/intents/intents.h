@@ -180,8 +180,8 @@ void intents_changed(void *ctx, const struct change *changes, size_t n);
 int pass_find_candidates(struct pass *p);
 /* intent_store.c */
 void pass_free(struct pass *p);
-/* Like identity_match() among all candidates, but looks at few. */
-enum match pass_lookup(const struct pass *p, const struct identity *wanted, struct candidate **ret);
+enum match pass_lookup(const struct pass *p, const struct identity *wanted,
+		       const struct candidate **ret);
 /* NULL: it is none. */
 struct candidate *pass_candidate(const struct pass *p, const struct key *key);
 /* The matched record; NULL: nothing is stored for it. */
@@ -218,14 +218,12 @@ void pass_note_vf_claims(struct pass *p);
 /* Copies the records' reasons to the devices. */
 void pass_publish(struct pass *p);
 
-/* intent_arrive.c. For model_on_arrival(). */
-void intents_arrive(void *ctx, struct device *dev, const struct device *pf);
-/* As far as the card is known. */
+/* intent_arrive.c. As far as the card is known. */
 bool record_may_be_here(const struct record *r, const struct device *card,
 			const struct identity *id);
 
-/* Tells the model which resource names are stored. */
-void intents_tell_names(struct intents *in);
+/* From now on the model asks what is stored. */
+void intents_tell_model(struct intents *in);
 
 /* intent_note.c. Does an operation decide about the claim, and not what is stored? One that makes a
  * child leaves its stored claim as it is. Call it with the model locked. */

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "model/intents/identity.h"
+#include "match.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/util.h"
 #include "test.h"

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "match.h"
 #include "model/intents/intents.h"
 #include "facts.h"
 #include "fakerequest.h"
@@ -85,7 +86,7 @@ static unsigned int below(unsigned int n)
 
 static void expect_same(const struct pass *p, const struct identity *wanted)
 {
-	struct candidate *s = NULL;
+	const struct candidate *s = NULL;
 	size_t a = p->n;
 	enum match all = identity_match(wanted, p->candidates, p->n, &a),
 		   few = pass_lookup(p, wanted, &s);
