@@ -74,7 +74,6 @@ struct subject {
 	struct tree *tree;
 	const struct attr *row;	  /* of the file, in its show and store */
 	uint32_t slot;		  /* of its object */
-	const char *name;	  /* of its object: "0000:08:00.0", "alice" */
 	const struct device *dev; /* constant during the call; NULL if it is not a device */
 	const struct creds *reader; /* of an ATTR_HOLDER file, who opened it; else NULL */
 };

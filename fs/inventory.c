@@ -32,7 +32,7 @@ const char *row_value(const struct attr *row, const struct subject *s, struct ou
 
 void inventory_line(struct tree *t, const struct device *dev, struct out *o)
 {
-	struct subject s = { .tree = t, .name = dev->key.name, .dev = dev };
+	struct subject s = { .tree = t, .dev = dev };
 	enum obj_kind kind = kind_of_bus(dev->key.bus);
 	struct out text = { 0 };
 	const struct attr *row;

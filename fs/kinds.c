@@ -232,7 +232,7 @@ int node_get(struct tree *t, uint64_t ino, struct node *ret)
 	ret->ino = ino = objects_untwinned(ino);
 	if (!get_object(t, ino, ret, &birth))
 		return -ESTALE;
-	ret->subject = (struct subject){ .tree = t, .slot = ret->slot, .name = ret->name };
+	ret->subject = (struct subject){ .tree = t, .slot = ret->slot };
 	if (!obj_type(ret->kind)->bus)
 		return 0;
 	if (!key_make(obj_type(ret->kind)->bus, ret->name, &key) ||

@@ -70,7 +70,7 @@ static const char *shorter(const struct device *dev, const char *text)
 
 static char *make_cell(const struct overview *t, const struct device *dev, const struct column *c)
 {
-	const struct subject s = { .tree = t->tree, .name = dev->key.name, .dev = dev };
+	const struct subject s = { .tree = t->tree, .dev = dev };
 	char id[KEY_NAME + 8], *cell = NULL;
 	struct out text = { 0 };
 

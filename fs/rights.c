@@ -228,7 +228,7 @@ int rights_may(struct tree *t, const struct request *request, const struct creds
 {
 	const struct attr *row = attr_by_name(kind_of_bus(request->dev.bus), 0, request->file);
 	struct device dev = { 0 };
-	const struct subject s = { .tree = t, .name = dev.key.name, .dev = &dev };
+	const struct subject s = { .tree = t, .dev = &dev };
 	int r;
 
 	if (!device_copy(t->conf.model, &request->dev, &dev) || !row)

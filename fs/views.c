@@ -54,13 +54,14 @@ static int of_pf(const struct device *dev, char name[VIEW_DEPTH][OBJECT_NAME])
 /* The link to the device's own directory; text: the way up from where it lies. */
 static void link_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "%s%s/%s", s->row->text,
-		   obj_type(kind_of_bus(s->dev->key.bus))->dir->name, s->name);
+	const struct key *key = &s->dev->key;
+
+	out_printf(o, "%s%s/%s", s->row->text, bus_dir(key->bus), key->name);
 }
 
 static void virtfn_show(const struct subject *s, struct out *o)
 {
-	out_printf(o, "../%s", s->name);
+	out_printf(o, "../%s", s->dev->key.name);
 }
 
 #define LASTING 0

@@ -106,7 +106,7 @@ static int judge(const struct lines_of *of, struct request *at, const char *file
 	const struct attr *row = NULL;
 	struct device dev = { 0 };
 	bool unborn;
-	const struct subject s = { .tree = of->tree, .name = dev.key.name, .dev = &dev };
+	const struct subject s = { .tree = of->tree, .dev = &dev };
 	int r = find(of, at, &dev, &unborn, err);
 
 	r = r ? r : find_row(of, &dev, file, &row, err);

@@ -35,7 +35,7 @@ static const struct attr *pick(unsigned int n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const struct subject s = { .tree = &tree, .name = dev.key.name, .dev = &dev };
+	const struct subject s = { .tree = &tree, .dev = &dev };
 	char text[WRITE_MAX + 1];
 	struct request request = { 0 };
 	struct err err = { 0 };

@@ -41,7 +41,7 @@ static void put(struct devices *t, size_t i, const char *allocated, bool renamed
 static void write_line(struct devices *t, char *line, bool set, unsigned int *written)
 {
 	static struct device dev = { .key = { BUS_PCI, "0000:02:00.0" } };
-	const struct subject s = { .name = dev.key.name, .dev = &dev };
+	const struct subject s = { .dev = &dev };
 	char *slash = strchr(line, '/'), *value = strchr(line, ' ');
 	struct err err = { 0 };
 	struct request request;

@@ -170,7 +170,7 @@ DEFINE_TEST(write_text_is_one_line)
 static int claim(const char *text, struct request *request, struct err *err)
 {
 	struct device dev = sample();
-	struct subject s = { .name = dev.key.name, .dev = &dev };
+	struct subject s = { .dev = &dev };
 
 	*request = (struct request){ 0 };
 	*err = (struct err){ 0 };
@@ -191,7 +191,7 @@ DEFINE_TEST(a_store_gives_the_value_and_its_row_the_rest)
 	const struct attr level = { .name = "level", .store = value_store };
 	const struct attr aside = { .name = "query", .flags = ATTR_ASIDE, .store = value_store };
 	struct device dev = sample();
-	struct subject s = { .name = dev.key.name, .dev = &dev };
+	struct subject s = { .dev = &dev };
 	struct request request = { .file = "former" };
 	struct err err = { 0 };
 
@@ -241,14 +241,46 @@ DEFINE_TEST(claim_refuses_with_a_sentence)
 	}
 }
 
+DEFINE_TEST(reset_takes_any_name)
+{
+	struct device dev = sample();
+	struct subject s = { .dev = &dev };
+	const struct attr *row = attr_by_name(OBJ_DEVICE, 0, "reset");
+	struct request request;
+	struct err err = { 0 };
+
+	CHECK_EQ(request_parse(&s, row, "none", &request, &err), 0);
+	CHECK_STR(request.value, "none");
+	CHECK_EQ(request_parse(&s, row, "yes", &request, &err), 0);
+	CHECK_STR(request.value, "1");
+}
+
 static void row_shows(const struct device *dev, const char *file, const char *part)
 {
-	struct subject s = { .name = dev->key.name, .dev = dev };
+	struct subject s = { .dev = dev };
 	struct out o = { 0 };
 
 	row_show(attr_by_name(OBJ_DEVICE, 0, file), &s, &o);
 	CHECK_IN(o.data, part);
 	out_free(&o);
+}
+
+DEFINE_TEST(a_field_reads_as_its_type_does)
+{
+	struct device dev = sample();
+
+	dev.facts.numa_node = dev.facts.placement_id = -1;
+	dev.facts.busnum = 65535;
+	STR_COPY(dev.facts.nodes, "/dev/a /dev/b");
+	row_shows(&dev, "numa_node", "-1\n");
+	row_shows(&dev, "placement_id", "none\n");
+	row_shows(&dev, "busnum", "65535\n");
+	row_shows(&dev, "nodes", "/dev/a\n/dev/b\n");
+	row_shows(&dev, "netdev", "none\n");
+	dev.facts.placement_id = 0;
+	STR_COPY(dev.reason, "it is held by sh (pid 812); end it");
+	row_shows(&dev, "placement_id", "0\n");
+	row_shows(&dev, "reason", "it is held by a process, see holders; end it\n");
 }
 
 DEFINE_TEST(what_a_vmm_takes)
