@@ -14,7 +14,7 @@
 #include "pcidevfs/quota.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
-#include "texts.h"
+#include "fs/cache/texts.h"
 
 /* fh: a number unique to each open << 24 | place in the table. */
 #define PLACE_BITS 24

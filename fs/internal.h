@@ -11,13 +11,13 @@
 
 #include "attr.h"
 #include "files.h"
-#include "forget.h"
-#include "log_share.h"
+#include "fs/cache/forget.h"
+#include "fs/log/log_share.h"
 #include "objects.h"
 #include "pcidevfs/device.h"
-#include "ring.h"
+#include "fs/log/ring.h"
 #include "sets.h"
-#include "texts.h"
+#include "fs/cache/texts.h"
 #include "tree.h"
 
 struct ctl_files;

@@ -10,7 +10,7 @@
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
-#include "record.h"
+#include "fs/log/record.h"
 
 struct tally {
 	size_t by[KIND_COUNT][STATE_COUNT];

@@ -13,7 +13,7 @@
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
-#include "record.h"
+#include "fs/log/record.h"
 
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {

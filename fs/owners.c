@@ -17,7 +17,7 @@
 #include "pcidevfs/pool.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
-#include "record.h"
+#include "fs/log/record.h"
 #include "request.h"
 
 #define SET_RIGHTS (FUSE_SET_ATTR_MODE | FUSE_SET_ATTR_UID | FUSE_SET_ATTR_GID)

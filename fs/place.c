@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "audit.h"
+#include "fs/log/audit.h"
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"

@@ -12,15 +12,15 @@
 #include <unistd.h>
 
 #include "fs/ctl/ctl.h"
-#include "grown.h"
+#include "fs/log/grown.h"
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
-#include "record.h"
+#include "fs/log/record.h"
 #include "rights.h"
-#include "stream.h"
-#include "texts.h"
+#include "fs/log/stream.h"
+#include "fs/cache/texts.h"
 #include "request.h"
 
 static bool may_open(struct tree *t, const struct node *n, int flags)

@@ -12,11 +12,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "grown.h"
+#include "fs/log/grown.h"
 #include "internal.h"
 #include "pcidevfs/intent.h"
 #include "pcidevfs/util.h"
-#include "texts.h"
+#include "fs/cache/texts.h"
 
 bool owner_is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row)
 {

@@ -14,11 +14,11 @@
 #include "pcidevfs/pool.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
-#include "record.h"
+#include "fs/log/record.h"
 #include "rights.h"
 #include "stash.h"
-#include "stream.h"
-#include "texts.h"
+#include "fs/log/stream.h"
+#include "fs/cache/texts.h"
 #include "writers.h"
 
 enum { READERS = 16 };

@@ -17,7 +17,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
-#include "record.h"
+#include "fs/log/record.h"
 #include "rights.h"
 #include "writers.h"
 

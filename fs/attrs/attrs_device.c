@@ -8,7 +8,7 @@
 #include "fs/ctl/lines.h"
 #include "fs/internal.h"
 #include "fs/inventory.h"
-#include "fs/ring.h"
+#include "fs/log/ring.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/names.h"

@@ -9,8 +9,8 @@
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
-#include "fs/record.h"
-#include "fs/ring.h"
+#include "fs/log/record.h"
+#include "fs/log/ring.h"
 #include "rows.h"
 
 static const char readme[] =

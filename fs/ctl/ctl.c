@@ -17,7 +17,7 @@
 #include "fs/journal.h"
 #include "lines.h"
 #include "pcidevfs/pool.h"
-#include "fs/record.h"
+#include "fs/log/record.h"
 #include "fs/request.h"
 #include "fs/writers.h"
 

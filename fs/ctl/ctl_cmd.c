@@ -9,7 +9,7 @@
 #include "lines.h"
 #include "pcidevfs/intent.h"
 #include "pcidevfs/model.h"
-#include "fs/record.h"
+#include "fs/log/record.h"
 #include "fs/rights.h"
 
 #define REQUESTS_MAX 4096

@@ -12,7 +12,7 @@
 #include "ctl_job.h"
 #include "fs/files.h"
 #include "fs/journal.h"
-#include "fs/record.h"
+#include "fs/log/record.h"
 #include "lines.h"
 #include "pcidevfs/region.h"
 

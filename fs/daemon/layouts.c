@@ -14,7 +14,7 @@
 #include "pcidevfs/region.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
-#include "fs/record.h"
+#include "fs/log/record.h"
 #include "fs/session/session.h"
 #include "fs/stash.h"
 #include "takeover.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* How much of the log one user gets. */
-#include "fs/log_share.h"
+#include "fs/log/log_share.h"
 #include "pcidevfs/txn.h"
 #include "test.h"
 

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "fs/journal.h"
-#include "fs/texts.h"
+#include "fs/cache/texts.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "test.h"

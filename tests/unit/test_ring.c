@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "fs/ring.h"
+#include "fs/log/ring.h"
 
 #include <stdio.h>
 #include <stdlib.h>

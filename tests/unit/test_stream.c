@@ -9,8 +9,8 @@
 
 #include "fs/files.h"
 #include "fs/journal.h"
-#include "fs/ring.h"
-#include "fs/stream.h"
+#include "fs/log/ring.h"
+#include "fs/log/stream.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/util.h"

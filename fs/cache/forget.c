@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "internal.h"
+#include "fs/internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/thread.h"

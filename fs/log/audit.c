@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-#include "internal.h"
+#include "fs/internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/say.h"

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "attr.h"
+#include "fs/attr.h"
 
 struct err;
 struct tree;

@@ -11,15 +11,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "audit.h"
-#include "fault.h"
-#include "internal.h"
-#include "inventory.h"
+#include "fs/fault.h"
+#include "fs/internal.h"
+#include "fs/inventory.h"
+#include "fs/log/audit.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
-#include "stream.h"
+#include "fs/log/stream.h"
 
 enum { TAKE_AT_ONCE = 64 }; /* objects; takes some 20 us */
 

@@ -8,7 +8,7 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "files.h"
+#include "fs/files.h"
 
 struct fuse_req;
 struct ring;

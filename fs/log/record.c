@@ -7,7 +7,7 @@
 #include <time.h>
 
 #include "audit.h"
-#include "internal.h"
+#include "fs/internal.h"
 #include "log_share.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -16,7 +16,7 @@
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "record.h"
-#include "request.h"
+#include "fs/request.h"
 
 #define LOG_BYTES (512 << 10)
 #define LOG_VALUE 256 /* limit of a value's text */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "internal.h"
+#include "fs/internal.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/util.h"

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "files.h"
-#include "journal.h"
+#include "fs/files.h"
+#include "fs/journal.h"
 #include "pcidevfs/err.h"
 #include "ring.h"
 
