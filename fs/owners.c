@@ -142,7 +142,7 @@ static void leave_rights(struct tree *t, uint64_t ino, struct owner *own)
 }
 
 /* May wait for the disk, and drops caches: never on the FUSE thread. */
-static void set_owner(struct engine *e, void *ctx)
+static void set_owner(void *ctx)
 {
 	struct owner_job *job = ctx;
 	struct tree *t = job->tree;
@@ -152,7 +152,6 @@ static void set_owner(struct engine *e, void *ctx)
 	bool kept = rights && owner_is_kept(t, job->n.kind, job->n.row);
 	int r = kept ? keep(job) : refuse_mode(job, NULL);
 
-	(void)e;
 	pthread_mutex_lock(&t->lock);
 	if (!rights)
 		leave_rights(t, job->n.ino, &job->own);
@@ -171,11 +170,6 @@ static void set_owner(struct engine *e, void *ctx)
 	else
 		fuse_reply_attr(job->req, &st, attr_seconds(job->n.row));
 	free(job);
-}
-
-static void set_times(void *ctx)
-{
-	set_owner(NULL, ctx);
 }
 
 static struct timespec stamp(const struct timespec *given, bool now)
@@ -216,7 +210,7 @@ static int set_later(struct owner_job *job)
 	struct actor who;
 
 	if (!(job->to_set & SET_RIGHTS))
-		return pool_submit(t->commands, set_times, job);
+		return pool_submit(t->commands, set_owner, job);
 	who = request_actor(job->req, 0, NULL);
 	return engine_defer(t->conf.engine, &who, set_owner, job);
 }

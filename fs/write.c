@@ -101,14 +101,13 @@ static void carry_out(struct write_job *job, const struct node *n)
 		settle(job, n, &who, &err);
 }
 
-static void run_turn(struct engine *e, void *ctx)
+static void run_turn(void *ctx)
 {
 	struct write_job *job = ctx;
 	struct tree *t = job->tree;
 	struct err err = { 0 };
 	struct node n;
 
-	(void)e;
 	if (forget_lags(t))
 		forget_await(t);
 	if (node_get(t, job->node, &n)) {

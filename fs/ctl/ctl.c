@@ -195,11 +195,10 @@ static void end_command(struct ctl_job *job)
 	job->command = NULL;
 }
 
-static void run_waiting(struct engine *e, void *ctx)
+static void run_waiting(void *ctx)
 {
 	struct ctl_job *job = ctx;
 
-	(void)e;
 	if (job->command->run(job))
 		job_ended(job);
 }

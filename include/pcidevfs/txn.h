@@ -115,7 +115,9 @@ struct engine_conf {
 	struct keeper keeper; /* keep may be NULL */
 	struct journal_conf journal;
 	double deadline_factor;
-	unsigned int threads; /* maximum number of executors; they come and go with the work */
+	/* Maximum number of executors, half of them for those who have a reserve (root, the plugin,
+	 * sync); they come and go with the work. */
+	unsigned int threads;
 	/* May the actor write this request? Asked in the stage in which a device exists that did
 	 * not at the time of the request, or is made anew; for each request about it but restore's;
 	 * from executors, without locks. Returns 0; or -EACCES with the sentence: the operation is
@@ -171,14 +173,13 @@ void txn_submit(struct engine *e, const struct request *requests, size_t n, cons
 /* The sender of this request (tag as in struct actor) got a signal: its operation ends with EINTR
  * if none of its steps has begun. Unknown tags are ignored. */
 void txn_interrupt(struct engine *e, uint64_t tag);
-/* Runs job on an executor on behalf of `who`. Returns 0; -EDQUOT: this user has too many waiting;
- * or as pool_submit(). */
-int engine_defer(struct engine *e, const struct actor *who,
-		 void (*job)(struct engine *e, void *ctx), void *ctx);
+/* Calls run on an executor on behalf of `who`. Returns 0; -EDQUOT: this user has too many waiting;
+ * or as pool_submit(). Jobs of users without a reserve begin in the order in which they came; the
+ * first operation that such a job submits begins when it returns, which it must not wait for. */
+int engine_defer(struct engine *e, const struct actor *who, void (*run)(void *ctx), void *ctx);
 /* Fills err for such a result. */
 void engine_refuse(int r, const struct actor *who, struct err *err);
 const struct world *engine_world(const struct engine *e);
-struct model *engine_model(const struct engine *e);
 
 /* Plans without doing: prints the steps into o; a refusal has its sentence and leaves o alone.
  * Observes first what an operation would, and may take as long: not for the FUSE thread. */

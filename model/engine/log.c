@@ -38,13 +38,16 @@ void logs_open(struct logs *l, const struct journal_conf *conf)
 	STR_COPY(of, conf->of ? conf->of : "");
 	if (region_is(&head->region, &engine_layout) && logs_used(l) <= l->n &&
 	    !memcmp(head->of, of, sizeof(of))) {
+		bool distrust = atomic_fetch_add(&head->readers, 1) >= READERS_MAX || conf->distrust;
+
 		for (size_t i = 0; i < logs_used(l); i++)
-			if (conf->distrust || !log_valid(&l->slots[i]))
+			if (distrust || !log_valid(&l->slots[i]))
 				log_spoil(&l->slots[i]);
 		return;
 	}
 	l->anew = true;
 	atomic_store(&head->used, 0);
+	atomic_store(&head->readers, 0);
 	memcpy(head->of, of, sizeof(of));
 	region_begin(&head->region, &engine_layout);
 }

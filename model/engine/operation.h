@@ -8,12 +8,15 @@
 #include <stdatomic.h>
 
 #include "pcidevfs/device.h"
+#include "pcidevfs/quota.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/txn.h"
-#include "turns.h"
 
 #define LOG_REQUESTS 4096
 #define STAGES 8 /* successive barriers: MIG mode, VFs, types, claims, and room */
+/* Jobs that wait for an executor, of users without a reserve. */
+#define WAITING_OF_USER 512
+#define WAITING_OF_ALL 2048
 
 /* LOG_DECIDED: only the verdict must still be told. LOG_STUCK: some of its steps could not be
  * undone; the next daemon tries again. */
@@ -55,6 +58,7 @@ enum { ORPHAN_NOT, ORPHAN_NEW, ORPHAN };
 
 #define LOGS_ABI 15
 #define LOGS_OF 96
+#define READERS_MAX 3 /* the next one reads only the devices: the logs may have ended them */
 
 struct logs_head {
 	union {
@@ -63,6 +67,8 @@ struct logs_head {
 			_Atomic uint32_t used; /* slots ever used: the others are not touched */
 			char of[LOGS_OF];
 			_Atomic uint64_t connection; /* whose requests the actors' tags name */
+			/* Processes in turn that have not come through the logs. */
+			_Atomic uint32_t readers;
 		};
 		char page[JOURNAL_HEAD];
 	};
@@ -138,23 +144,25 @@ struct txn {
 	const struct step *_Atomic stirred;
 	bool noting; /* between snapshot_begin() and snapshot_end() */
 	struct waiter *waiters; /* engine->lock */
-	/* engine->lock: list of those queued or running, or of those answered and late */
-	struct txn *next;
+	struct txn *next;	/* engine->lock */
+	bool answered;		/* engine->lock; nobody joins any more */
 	const struct step *late; /* engine->lock; the late step that it waits for */
 	bool late_undo;		 /* engine->lock; the step is being undone */
-	struct turn *turn;
 };
 
 struct engine {
 	struct engine_conf conf;
-	struct pool *pool;
-	struct turns turns; /* for jobs on pool */
+	/* Of jobs for who has a reserve; of those for all others, which run in the order in which
+	 * they came. How many of the latter may wait is bounded. */
+	struct pool *pool, *others;
+	pthread_key_t here;   /* the turn that a thread of theirs has */
+	struct quota waiting; /* lock */
 	struct logs logs;
 	/* Held from when an operation notes its results until they are stored or undone, so that an
 	 * undo never reverts others' notes. The disk may take long meanwhile. */
 	pthread_mutex_t settling;
 	pthread_mutex_t lock;
-	struct txn *txns, *lates; /* lock */
+	struct txn *txns; /* lock; those queued, running, or answered and late */
 	_Atomic uint64_t *running; /* for others: how many have begun; may be NULL */
 	unsigned int
 		n_lost; /* lock; operations that could not be resumed; lost: the last of them */
@@ -231,7 +239,7 @@ int op_refuse_early(struct engine *e, const struct request *requests, size_t n, 
 int op_run_steps(struct txn *t, uint32_t from, struct err *err);
 /* recheck.c: do other users of the device forbid the step now? */
 int op_recheck(struct txn *t, const struct step *step, struct err *err);
-/* txn.c: t waits for this step from now on. */
+/* txn.c: t waits for this step from now on; NULL: for none. */
 void txn_wait_late(struct txn *t, const struct step *late);
 /* txn.c: has everybody who wanted it gone? */
 bool txn_forsaken(struct txn *t);

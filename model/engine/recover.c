@@ -276,20 +276,23 @@ void engine_recover(struct engine *e, const struct former *f)
 
 	e->running = f->running;
 	/* Before the first of them ends. */
-	for (size_t i = 0; i < logs_used(&e->logs); i++)
+	for (size_t i = 0; i < logs_used(&e->logs); i++) {
 		resumed[i] = is_resumed(e, &e->logs.slots[i], f->model_found);
+		if (other) /* the kernel numbers its requests anew */
+			e->logs.slots[i].who.tag = 0;
+	}
+	if (head)
+		atomic_store(&head->connection, f->connection);
 	clear_busy(e, f->model_found, resumed);
 	for (size_t i = 0; i < logs_used(&e->logs); i++) {
 		struct op_log *log = &e->logs.slots[i];
 		uint32_t state = atomic_load(&log->state);
 
-		if (other) /* the kernel numbers its requests anew */
-			log->who.tag = 0;
 		if (!f->asked_again && has_not_begun(log))
 			atomic_store(&log->state, LOG_FREE);
 		else if (resumed[i])
 			resume(e, log, state == LOG_STUCK || (other && !f->model_found));
 	}
 	if (head)
-		atomic_store(&head->connection, f->connection);
+		atomic_store(&head->readers, 0);
 }

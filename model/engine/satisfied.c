@@ -50,37 +50,25 @@ bool satisfied_once(struct txn *t, const struct request *request)
 }
 
 /* An operation without a state is not stored. */
-static bool is_kept(const struct txn *t, const struct request *request)
-{
-	const struct method *method = method_find(t->engine->conf.world.methods, request);
-
-	return !method || !method->once;
-}
-
 bool op_keeps(const struct txn *t)
 {
+	const struct method *const *methods = t->engine->conf.world.methods, *method;
 	bool keeps = false;
 
-	for (size_t i = 0; i < t->log->n_requests && t->engine->conf.keeper.keep && !keeps; i++)
-		keeps = is_kept(t, &t->log->requests[i]);
+	for (size_t i = 0; i < t->log->n_requests && t->engine->conf.keeper.keep && !keeps; i++) {
+		method = method_find(methods, &t->log->requests[i]);
+		keeps = !method || !method->once;
+	}
 	return keeps;
 }
 
 int op_keep(struct txn *t, bool begins, struct err *err)
 {
 	const struct keeper *keeper = &t->engine->conf.keeper;
-	_free_ struct request *requests = NULL;
-	size_t n = 0;
 
-	if (!op_keeps(t))
-		return 0;
-	requests = calloc(t->log->n_requests, sizeof(*requests));
-	if (!requests)
-		return fail_nomem(err);
-	for (size_t i = 0; i < t->log->n_requests; i++)
-		if (is_kept(t, &t->log->requests[i]))
-			requests[n++] = t->log->requests[i];
-	return keeper->keep(keeper->ctx, requests, n, begins, err);
+	return op_keeps(t) ? keeper->keep(keeper->ctx, t->log->requests, t->log->n_requests, begins,
+					  err)
+			   : 0;
 }
 
 bool op_noted_only(const struct txn *t, const struct key *dev)

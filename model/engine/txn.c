@@ -13,6 +13,76 @@
 
 #define SYNC_MS 2000
 
+/* ---- on executors */
+
+static void txn_run(void *txn);
+
+struct turn {
+	struct engine *e;
+	struct creds who;
+	void (*run)(void *ctx);
+	void *ctx;
+	struct txn *then; /* goes on in it */
+};
+
+static struct pool *pool_of(struct engine *e, const struct creds *who)
+{
+	return who->reserve ? e->pool : e->others;
+}
+
+static void no_longer_waits(struct turn *turn)
+{
+	pthread_mutex_lock(&turn->e->lock);
+	quota_give(&turn->e->waiting, &turn->who, 1);
+	pthread_mutex_unlock(&turn->e->lock);
+}
+
+static void take_turn(void *ctx)
+{
+	struct turn turn = *(struct turn *)ctx;
+
+	free(ctx);
+	no_longer_waits(&turn);
+	pthread_setspecific(turn.e->here, &turn);
+	turn.run(turn.ctx);
+	pthread_setspecific(turn.e->here, NULL);
+	if (turn.then)
+		txn_run(turn.then);
+}
+
+int engine_defer(struct engine *e, const struct actor *who, void (*run)(void *ctx), void *ctx)
+{
+	struct turn *turn = malloc(sizeof(*turn));
+	int r;
+
+	if (!turn)
+		return -ENOMEM;
+	*turn = (struct turn){ .e = e, .who = who->opener, .run = run, .ctx = ctx };
+	pthread_mutex_lock(&e->lock);
+	r = quota_take(&e->waiting, &turn->who, 1, NULL);
+	pthread_mutex_unlock(&e->lock);
+	if (r) {
+		free(turn);
+		return r == -ENOMEM ? r : -EDQUOT;
+	}
+	r = pool_submit(pool_of(e, &who->opener), take_turn, turn);
+	if (r) {
+		no_longer_waits(turn);
+		free(turn);
+	}
+	return r;
+}
+
+/* Resumed operations run, whoever began them. */
+static const struct actor *runner(const struct txn *t)
+{
+	static const struct actor ours = { .opener.reserve = true };
+
+	return t->recovered ? &ours : &t->log->who;
+}
+
+/* ---- who waits */
+
 /* After a crash the writer of a recovered operation may still ask again. */
 bool txn_forsaken(struct txn *t)
 {
@@ -43,18 +113,14 @@ static void tell_verdict(struct txn *t)
 	atomic_store(&t->log->state, log_is_stuck(t->log) ? LOG_STUCK : LOG_ENDED);
 }
 
-/* Removes it from the list, so that nobody joins any more, and answers all who wait. */
+/* Answers all who wait; nobody joins any more. */
 static void answer(struct txn *t, const struct err *err)
 {
 	struct engine *e = t->engine;
 	struct waiter *w;
-	struct txn **link;
 
 	pthread_mutex_lock(&e->lock);
-	for (link = &e->txns; *link && *link != t; link = &(*link)->next)
-		;
-	if (*link)
-		*link = t->next;
+	t->answered = true;
 	w = t->waiters;
 	t->waiters = NULL;
 	pthread_mutex_unlock(&e->lock);
@@ -71,34 +137,31 @@ void txn_wait_late(struct txn *t, const struct step *late)
 {
 	pthread_mutex_lock(&t->engine->lock);
 	t->late = late;
-	t->late_undo = late->done;
+	t->late_undo = late && late->done;
 	pthread_mutex_unlock(&t->engine->lock);
 }
 
 /* Its thread waits without a deadline, so it no longer counts. */
 static void finish_late(struct txn *t, struct step *late, struct err *err)
 {
-	struct engine *e = t->engine;
-	struct txn **link;
+	struct pool *pool = pool_of(t->engine, &runner(t)->opener);
 
 	txn_wait_late(t, late);
-	pthread_mutex_lock(&e->lock);
-	t->next = e->lates;
-	e->lates = t;
-	pthread_mutex_unlock(&e->lock);
-	pool_blocked(e->pool, true);
-	turn_yield(t->turn);
+	pool_blocked(pool, true);
 	op_finish_late(t, late, err);
-	pool_blocked(e->pool, false);
-	pthread_mutex_lock(&e->lock);
-	for (link = &e->lates; *link != t; link = &(*link)->next)
-		;
-	*link = t->next;
-	pthread_mutex_unlock(&e->lock);
+	pool_blocked(pool, false);
+	txn_wait_late(t, NULL);
 }
 
 static void txn_free(struct txn *t)
 {
+	struct txn **link = &t->engine->txns;
+
+	pthread_mutex_lock(&t->engine->lock);
+	while (*link != t)
+		link = &(*link)->next;
+	*link = t->next;
+	pthread_mutex_unlock(&t->engine->lock);
 	if (t->marked && t->engine->running)
 		atomic_fetch_sub(t->engine->running, 1);
 	logs_give(&t->engine->logs, t->log, t->recovered && !t->log->orphan);
@@ -120,13 +183,14 @@ static int keep_log(struct txn *t, struct err *err)
 	return kept ? 0 : -EAGAIN;
 }
 
-static void txn_run(void *ctx, struct turn *turn)
+static void txn_run(void *ctx)
 {
 	struct txn *t = ctx;
+	struct engine *e = t->engine;
 	struct err err = t->log->err;
 	struct step *late = NULL;
 
-	t->turn = turn;
+	pthread_setspecific(e->here, NULL); /* it may be late: nothing waits behind it */
 	if (!keep_log(t, &err) && atomic_load(&t->log->state) != LOG_DECIDED)
 		late = op_run(t, &err);
 	t->log->err = err;
@@ -134,7 +198,7 @@ static void txn_run(void *ctx, struct turn *turn)
 		tell(t);
 	else
 		tell_verdict(t);
-	model_sync(t->engine->conf.model, model_generation(t->engine->conf.model), SYNC_MS);
+	model_sync(e->conf.model, model_generation(e->conf.model), SYNC_MS);
 	answer(t, &err);
 	if (late) {
 		finish_late(t, late, &err);
@@ -145,31 +209,17 @@ static void txn_run(void *ctx, struct turn *turn)
 	txn_free(t);
 }
 
-static struct txn *txn_new(struct engine *e, struct op_log *log)
+/* Call it with the lock held. */
+static struct txn *txn_new(struct engine *e, struct op_log *log, bool recovered)
 {
 	struct txn *t = log ? calloc(1, sizeof(*t)) : NULL;
 
 	if (t) {
-		t->engine = e;
-		t->log = log;
+		*t = (struct txn){ .engine = e, .log = log, .recovered = recovered, .next = e->txns };
+		e->txns = t;
+	} else if (log && !recovered) {
+		logs_give(&e->logs, log, false);
 	}
-	return t;
-}
-
-/* Call it with the lock held. */
-static struct txn *make(struct engine *e, const struct request *requests, size_t n,
-			const struct actor *who)
-{
-	struct op_log *log = logs_new(requests, n, who);
-	struct txn *t = txn_new(e, log);
-
-	if (!t) {
-		if (log)
-			logs_give(&e->logs, log, false);
-		return NULL;
-	}
-	t->next = e->txns;
-	e->txns = t;
 	return t;
 }
 
@@ -179,7 +229,8 @@ static struct txn *find_own(struct engine *e, const struct request *requests, si
 {
 	struct txn *t = who->tag ? e->txns : NULL;
 
-	while (t && !(t->log->who.tag == who->tag && log_is_for(t->log, requests, n)))
+	while (t && (t->answered || t->log->who.tag != who->tag ||
+		     !log_is_for(t->log, requests, n)))
 		t = t->next;
 	return t;
 }
@@ -196,7 +247,7 @@ static bool find_or_make(struct engine *e, const struct request *requests, size_
 	pthread_mutex_lock(&e->lock);
 	t = find_own(e, requests, n, who);
 	if (!t && !logs_verdict(&e->logs, requests, n, who, err)) {
-		t = *ret_new = n ? make(e, requests, n, who) : NULL;
+		t = *ret_new = n ? txn_new(e, logs_new(requests, n, who), false) : NULL;
 		if (!n)
 			fail(err, ECONNRESET, "the daemon was restarted; begin again");
 		else if (!t)
@@ -223,12 +274,21 @@ void engine_refuse(int r, const struct actor *who, struct err *err)
 				     : "no thread is available for this; try again");
 }
 
+/* An operation of a job without a reserve goes on in its turn: it would wait behind all others twice. */
+static bool goes_on_here(struct txn *t)
+{
+	struct turn *turn = pthread_getspecific(t->engine->here);
+	bool here = turn && !turn->then && !turn->who.reserve && !runner(t)->opener.reserve;
+
+	if (here)
+		turn->then = t;
+	return here;
+}
+
 static void start(struct txn *t)
 {
 	struct err err = { 0 };
-	/* Resumed operations run, whoever began them. */
-	const struct actor ours = { .opener.reserve = true };
-	int r = turns_submit(&t->engine->turns, t->recovered ? &ours : &t->log->who, txn_run, t);
+	int r = goes_on_here(t) ? 0 : engine_defer(t->engine, runner(t), txn_run, t);
 
 	if (!r)
 		return;
@@ -276,59 +336,22 @@ void txn_interrupt(struct engine *e, uint64_t tag)
 
 void txn_resume(struct engine *e, struct op_log *log)
 {
-	struct txn *t = txn_new(e, log);
+	struct txn *t;
 
-	if (!t) {
-		op_lose(e, log, "there is no memory for it");
-		logs_give(&e->logs, log, true);
+	pthread_mutex_lock(&e->lock);
+	t = txn_new(e, log, true);
+	pthread_mutex_unlock(&e->lock);
+	if (t) {
+		start(t);
 		return;
 	}
-	t->recovered = true;
-	pthread_mutex_lock(&e->lock);
-	t->next = e->txns;
-	e->txns = t;
-	pthread_mutex_unlock(&e->lock);
-	start(t);
-}
-
-struct deferred {
-	struct engine *e;
-	void (*job)(struct engine *e, void *ctx);
-	void *ctx;
-};
-
-static void run_deferred(void *ctx, struct turn *turn)
-{
-	struct deferred d = *(struct deferred *)ctx;
-
-	(void)turn;
-	free(ctx);
-	d.job(d.e, d.ctx);
-}
-
-int engine_defer(struct engine *e, const struct actor *who,
-		 void (*job)(struct engine *e, void *ctx), void *ctx)
-{
-	struct deferred *d = malloc(sizeof(*d));
-	int r;
-
-	if (!d)
-		return -ENOMEM;
-	*d = (struct deferred){ e, job, ctx };
-	r = turns_submit(&e->turns, who, run_deferred, d);
-	if (r)
-		free(d);
-	return r;
+	op_lose(e, log, "there is no memory for it");
+	logs_give(&e->logs, log, true);
 }
 
 const struct world *engine_world(const struct engine *e)
 {
 	return &e->conf.world;
-}
-
-struct model *engine_model(const struct engine *e)
-{
-	return e->conf.model;
 }
 
 int txn_check(struct engine *e, const struct request *requests, size_t n, struct out *o,
@@ -359,12 +382,19 @@ int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *
 	if (!e)
 		return fail_nomem(err);
 	e->conf = *conf;
-	r = pool_new(conf->threads, &e->pool, err);
+	e->waiting = (struct quota){ .of_user = WAITING_OF_USER, .of_all = WAITING_OF_ALL };
+	r = pool_new(conf->threads - conf->threads / 2, &e->pool, err);
+	r = r ? r : pool_new(conf->threads / 2, &e->others, err);
+	if (!r && pthread_key_create(&e->here, NULL))
+		r = fail_nomem(err);
 	if (r) {
+		if (e->others)
+			pool_free(e->others);
+		if (e->pool)
+			pool_free(e->pool);
 		free(e);
 		return r;
 	}
-	turns_init(&e->turns, e->pool);
 	logs_open(&e->logs, &e->conf.journal);
 	pthread_mutex_init(&e->settling, NULL);
 	pthread_mutex_init(&e->lock, NULL);
@@ -399,19 +429,18 @@ bool engine_acts(struct engine *e, const struct device *dev)
 		return false;
 	pthread_mutex_lock(&e->lock);
 	for (const struct txn *t = e->txns; t && !acts; t = t->next)
-		acts = acts_on(e, t->log, dev);
-	for (const struct txn *t = e->lates; t && !acts; t = t->next)
-		acts = acts_on(e, t->log, dev);
+		acts = (!t->answered || t->late) && acts_on(e, t->log, dev);
 	pthread_mutex_unlock(&e->lock);
 	return acts;
 }
 
 bool engine_idle(struct engine *e)
 {
-	bool idle;
+	bool idle = true;
 
 	pthread_mutex_lock(&e->lock);
-	idle = !e->txns;
+	for (const struct txn *t = e->txns; t; t = t->next)
+		idle &= t->answered;
 	pthread_mutex_unlock(&e->lock);
 	return idle;
 }
@@ -419,19 +448,21 @@ bool engine_idle(struct engine *e)
 static void print_lates(struct engine *e, struct out *o)
 {
 	pthread_mutex_lock(&e->lock);
-	for (const struct txn *t = e->lates; t; t = t->next)
-		out_printf(
-			o,
-			"%s%s of %s still hangs in the kernel; it is left so, and the steps before "
-			"it are not undone\n",
-			t->late_undo ? "the undo of " : "", t->late->verb->name, t->late->dev.name);
+	for (const struct txn *t = e->txns; t; t = t->next)
+		if (t->late)
+			out_printf(o,
+				   "%s%s of %s still hangs in the kernel; it is left so, and the "
+				   "steps before it are not undone\n",
+				   t->late_undo ? "the undo of " : "", t->late->verb->name,
+				   t->late->dev.name);
 	pthread_mutex_unlock(&e->lock);
 }
 
 bool engine_end(struct engine *e, struct out *left)
 {
-	bool all = !e || pool_end(e->pool);
+	bool all = !e || pool_end(e->others);
 
+	all &= !e || pool_end(e->pool);
 	if (!all && left)
 		print_lates(e, left);
 	return all;
@@ -447,7 +478,9 @@ bool engine_free(struct engine *e)
 		leaves |= atomic_load(&e->logs.slots[i].state) != LOG_FREE &&
 			  atomic_load(&e->logs.slots[i].state) != LOG_ENDED;
 	pool_free(e->pool);
-	turns_destroy(&e->turns);
+	pool_free(e->others);
+	pthread_key_delete(e->here);
+	quota_free(&e->waiting);
 	pthread_mutex_destroy(&e->logs.lock);
 	pthread_mutex_destroy(&e->lock);
 	pthread_mutex_destroy(&e->settling);

@@ -317,12 +317,11 @@ static bool go_on(struct intents *in, const struct pass *p)
 	return again;
 }
 
-static void run_passes(struct engine *e, void *ctx)
+static void run_passes(void *ctx)
 {
 	struct intents *in = ctx;
 	struct pass p;
 
-	(void)e;
 	do {
 		p = (struct pass){ .in = in };
 		look(&p);

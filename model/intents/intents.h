@@ -65,7 +65,7 @@ struct intents {
 	bool places_known; /* places belong to the present rs */
 
 	struct engine *e; /* changed with the model locked as well */
-	void (*run_passes)(struct engine *e, void *intents);
+	void (*run_passes)(void *intents);
 	struct world world;
 	pthread_mutex_t turn; /* guards the rest; taken last */
 	pthread_cond_t quiet;

@@ -79,9 +79,8 @@ static void check_health(struct bench *b, const char *part)
 
 static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER;
 
-static void block(struct engine *e, void *ctx)
+static void block(void *ctx)
 {
-	(void)e;
 	(void)ctx;
 	pthread_mutex_lock(&queue);
 	pthread_mutex_unlock(&queue);
@@ -275,7 +274,7 @@ DEFINE_TEST(nothing_is_undone_on_another_card_in_the_place)
 
 DEFINE_TEST(logs_of_another_boot_or_state_directory_are_begun_anew)
 {
-	for (int way = 0; way < 3; way++) {
+	for (int way = 0; way < 4; way++) {
 		struct bench b = { 0 };
 		struct journal_conf conf = { .size = 64 << 20, .of = way ? "" : "another" };
 		struct logs l = { 0 };
@@ -283,10 +282,15 @@ DEFINE_TEST(logs_of_another_boot_or_state_directory_are_begun_anew)
 		die_in_an_op(&b);
 		conf.at = b.journal;
 		conf.distrust = way == 2;
-		logs_open(&l, &conf);
+		atomic_store(&((struct logs_head *)b.journal)->readers, 0);
+		for (int i = 0; i < READERS_MAX && way == 3; i++) {
+			logs_open(&l, &conf);
+			CHECK(log_readable(l.slots));
+		}
+		logs_open(&l, &conf); /* the others may have died of it */
 		CHECK_EQ(logs_used(&l), way ? 1 : 0);
 		CHECK(!way || log_readable(l.slots) == (way == 1));
-		CHECK(way != 2 || l.slots->n_devices == DEVICES);
+		CHECK(way < 2 || l.slots->n_devices == DEVICES);
 	}
 }
 

@@ -155,9 +155,8 @@ DEFINE_TEST(an_undone_op_gives_a_card_nothing_of_the_one_before)
 	bench_stop(&b);
 }
 
-static void never(struct engine *e, void *ctx)
+static void never(void *ctx)
 {
-	(void)e;
 	(void)ctx;
 	FAIL("an engine that has ended takes jobs");
 }

@@ -73,3 +73,43 @@ DEFINE_TEST(what_is_busy_is_refused_before_the_look)
 	CHECK_EQ(set(&b, 1, "6", &other), 0);
 	bench_stop(&b);
 }
+
+static struct bench turns;
+static pthread_mutex_t hold = PTHREAD_MUTEX_INITIALIZER;
+static bool was_told;
+
+static void held(void *ctx)
+{
+	(void)ctx;
+	pthread_mutex_lock(&hold);
+	pthread_mutex_unlock(&hold);
+}
+
+static void ask(void *verdict)
+{
+	submit(&turns, 0, "5", verdict);
+}
+
+static void behind(void *verdict)
+{
+	was_told = ((struct verdict *)verdict)->told;
+}
+
+/* It has waited for that turn among all others already. */
+DEFINE_TEST(an_op_goes_on_in_the_turn_of_its_writer)
+{
+	const struct actor user = { .opener.uid = 7 };
+	struct verdict v = { 0 };
+
+	world_reset();
+	bench_start(&turns);
+	pthread_mutex_lock(&hold);
+	CHECK_EQ(engine_defer(turns.e, &user, held, NULL), 0); /* so that one thread is left */
+	CHECK_EQ(engine_defer(turns.e, &user, ask, &v), 0);
+	CHECK_EQ(engine_defer(turns.e, &user, behind, &v), 0);
+	await(&v);
+	pthread_mutex_unlock(&hold);
+	bench_stop(&turns);
+	CHECK_EQ(v.err.code, 0);
+	CHECK(was_told);
+}
