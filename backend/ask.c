@@ -65,46 +65,18 @@ static void set_drop(struct ask_set *set, const struct ask_set *these)
 	set->all &= !these->all;
 }
 
-static void newer_add(struct ask_newer *newer, const struct key *dev)
-{
-	struct key *v = more_rows(newer->v, newer->n, &newer->cap, sizeof(*v));
-
-	newer->lost |= !v;
-	if (!v)
-		return;
-	newer->v = v;
-	v[newer->n++] = *dev;
-}
-
-void ask_overtake(const struct asking *a, const struct key *dev)
+int ask_takes(const struct asking *a, const struct key *dev)
 {
 	struct ask_state *s = &a->b->asker.of[a->ask];
-	struct ask_lane *other = a->own ? &s->ops : &s->own;
-
-	pthread_mutex_lock(&a->b->asker.lock);
-	if (a->lane && other->asks && other->began_us < a->lane->began_us)
-		newer_add(&other->newer, dev);
-	pthread_mutex_unlock(&a->b->asker.lock);
-}
-
-static int by_key(const void *left, const void *right)
-{
-	return key_cmp(left, right);
-}
-
-int ask_is_overtaken(const struct asking *a, const struct key *dev)
-{
-	struct ask_newer *newer = a->lane ? &a->lane->newer : NULL;
 	int rc;
 
-	if (!newer)
-		return 0;
+	if (!a->lane)
+		return 1;
 	pthread_mutex_lock(&a->b->asker.lock);
-	if (newer->sorted != newer->n)
-		qsort(newer->v, newer->n, sizeof(*newer->v), by_key);
-	newer->sorted = newer->n;
-	rc = newer->lost ? -ENOMEM
-			 : newer->n && bsearch(dev, newer->v, newer->n, sizeof(*newer->v), by_key);
+	if ((a->own ? &s->ops : &s->own)->asks)
+		rc = newest_take(&s->told, dev, a->lane->began_us);
+	else
+		rc = newest_of(&s->told, dev) <= a->lane->began_us;
 	pthread_mutex_unlock(&a->b->asker.lock);
 	return rc;
 }
@@ -119,18 +91,22 @@ static bool ask_next(struct backend *b, enum ask ask, struct ask_lane *lane)
 	int rc;
 
 	lane->now = lane->next;
-	lane->next.n = lane->newer.n = lane->newer.sorted = 0;
-	lane->next.all = lane->newer.lost = false;
+	lane->next.n = 0;
+	lane->next.all = false;
+	if (!s->ops.asks && !s->own.asks)
+		s->told.n = 0;
 	lane->asks = true;
 	lane->began_us = now_us();
 	if (!a.own)
 		set_drop(&s->own.next, &lane->now);
 	pthread_mutex_unlock(&b->asker.lock);
 	rc = ask_run(&a, devs_of(&lane->now), lane->now.n);
+	rc = rc ? rc : a.put_off ? -EAGAIN : 0;
 	pthread_mutex_lock(&b->asker.lock);
 	lane->asks = false;
 	lane->ended = number;
-	lane->result = rc ? rc : a.put_off ? -EAGAIN : 0;
+	lane->failed = rc ? number : lane->failed;
+	lane->rc = rc ? rc : lane->rc;
 	pthread_cond_broadcast(&b->asker.ended);
 	return a.any;
 }
@@ -149,7 +125,7 @@ static bool await_own(struct asker *asker, enum ask ask, const struct key *devs,
 		covers = ask_set_has(&own->now, &devs[i]);
 	while (covers && own->ended < number && rc != ETIMEDOUT)
 		rc = pthread_cond_timedwait(&asker->ended, &asker->lock, &until);
-	return covers && own->ended >= number && !own->result;
+	return covers && own->ended >= number && own->failed < number;
 }
 
 /* Questions of operations that come during one share the next. */
@@ -170,7 +146,8 @@ static int share(struct backend *b, enum ask ask, const struct key *devs, size_t
 							    &until);
 			else
 				ask_next(b, ask, &s->ops);
-		rc = s->ops.ended < wanted ? -ETIMEDOUT : s->ops.result;
+		/* If a later one has failed, ours may have. */
+		rc = s->ops.ended < wanted ? -ETIMEDOUT : s->ops.failed < wanted ? 0 : s->ops.rc;
 	}
 	pthread_mutex_unlock(&b->asker.lock);
 	return rc;
@@ -262,7 +239,7 @@ static void ask_own(struct backend *b, enum ask ask)
 	}
 	s->due_ms = 0;
 	again = ask_next(b, ask, &s->own) ? row->period_ms : 0;
-	if (s->own.result && row->retries)
+	if (s->own.failed == s->own.ended && row->retries)
 		again = back_off(&s->pause, AGAIN_MS, AGAIN_MAX_MS);
 	else
 		s->pause = 0;
@@ -361,10 +338,8 @@ void asker_open(struct backend *b)
 void asker_free(struct backend *b)
 {
 	free(b->asker.hung);
-	for (int i = 0; i < ASK_COUNT; i++) {
-		free(b->asker.of[i].ops.newer.v);
-		free(b->asker.of[i].own.newer.v);
-	}
+	for (int i = 0; i < ASK_COUNT; i++)
+		free(b->asker.of[i].told.v);
 	free(b->liveness.v);
 	for (int i = 0; i < ASKERS; i++)
 		pthread_cond_destroy(&b->asker.threads[i].wake);

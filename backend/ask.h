@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "look.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/step.h"
 
@@ -20,7 +21,6 @@ struct err;
 struct model;
 struct out;
 struct sysfs;
-struct touched;
 
 /* In the order in which they are asked if several are due. */
 enum ask {
@@ -112,16 +112,10 @@ bool ask_set_has(const struct ask_set *set, const struct key *key);
 /* Questions that are asked one after the other; those that come during one are the next. */
 struct ask_lane {
 	struct ask_set next, now;
-	/* Devices of which the other lane has applied an answer that was begun later. */
-	struct ask_newer {
-		struct key *v;
-		size_t n, cap, sorted;
-		bool lost; /* no memory for all of them */
-	} newer;
 	bool asks;
 	uint64_t began_us;
-	uint64_t started, ended; /* numbers of questions */
-	int result;		 /* of the last that ended; -EAGAIN: some were put off */
+	uint64_t started, ended, failed; /* numbers of questions, the last of each */
+	int rc;				 /* of the last that failed; -EAGAIN: some were put off */
 };
 
 struct asker {
@@ -136,6 +130,7 @@ struct asker {
 	/* lock guards all below. */
 	struct ask_state {
 		struct ask_lane ops, own; /* of operations, and of our thread */
+		struct newest told; /* while one of them asks, by began_us */
 		/* When own is asked its next question, and about all; 0: never. But not before
 		 * rest_ms. */
 		uint64_t due_ms, all_ms, rest_ms;
@@ -194,11 +189,9 @@ struct asking {
 	atomic_int rc; /* the first failure */
 };
 int ask_run(struct asking *a, const struct key *devs, size_t n);
-/* It is about to apply its answer: an older question that is still asked must leave out these
- * devices. Call it with the model locked. */
-void ask_overtake(const struct asking *a, const struct key *dev);
-/* Likewise: has another question, begun later, applied its answer about this device? -ENOMEM: not
- * known of all. */
-int ask_is_overtaken(const struct asking *a, const struct key *dev);
+/* May it apply its answer about this device? Not if that of another question, begun later, was. 1: it
+ * may, and an older question that is still asked may not any more; 0; -ENOMEM. Call it with the model
+ * locked. */
+int ask_takes(const struct asking *a, const struct key *dev);
 
 #endif

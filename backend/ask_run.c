@@ -124,17 +124,23 @@ static struct ask_hung *find_hung(struct asking *a, const struct asked *v)
 static bool is_hung(struct asking *a, const struct asked *v)
 {
 	struct helper_id who = { 0 };
-	const struct ask_hung *h;
+	struct ask_hung *h;
 
 	pthread_mutex_lock(&a->b->asker.lock);
 	h = a->b->asker.n_hung ? find_hung(a, v) : NULL;
 	if (h)
 		who = h->who;
 	pthread_mutex_unlock(&a->b->asker.lock);
-	if (!io_await(&who, a->own || a->waited ? 0 : (int)a->row->deadline_ms))
-		return false;
-	a->waited = true;
-	return true;
+	if (io_await(&who, a->own || a->waited ? 0 : (int)a->row->deadline_ms)) {
+		a->waited = true;
+		return true;
+	}
+	pthread_mutex_lock(&a->b->asker.lock);
+	h = who.pid ? find_hung(a, v) : NULL;
+	if (h && h->who.pid == who.pid && h->who.started == who.started)
+		*h = a->b->asker.hung[--a->b->asker.n_hung];
+	pthread_mutex_unlock(&a->b->asker.lock);
+	return false;
 }
 
 static void note_hung(struct asking *a, const struct asked *v, const struct helper_id *who)
@@ -163,16 +169,6 @@ static void note_rc(struct asking *a, int rc)
 		atomic_compare_exchange_strong(&a->rc, &none, rc);
 }
 
-/* Is this still the device that was asked about, and the newest answer? */
-static bool is_valid(struct asking *a, const struct asked *v, const struct device *now)
-{
-	int newer = ask_is_overtaken(a, &v->key);
-
-	if (newer < 0)
-		note_rc(a, newer);
-	return now && now->birth == v->birth && !newer;
-}
-
 static void apply(struct asking *a, const struct asked *v, size_t n, struct told *t)
 {
 	const struct told late = { .rc = -ETIMEDOUT };
@@ -182,10 +178,12 @@ static void apply(struct asking *a, const struct asked *v, size_t n, struct told
 	model_lock(m);
 	for (size_t i = 0; i < n; i++) {
 		const struct device *dev = model_find(m, &v[i].key);
+		int takes = dev && dev->birth == v[i].birth ? ask_takes(a, &dev->key) : 0;
 
-		if (!is_valid(a, &v[i], dev))
+		if (takes < 0)
+			note_rc(a, takes);
+		if (takes <= 0)
 			continue;
-		ask_overtake(a, &v[i].key);
 		find_lines(t, key_id(&dev->key, id));
 		note_rc(a, a->row->apply(a->b, dev, v[i].hung ? &late : t));
 	}

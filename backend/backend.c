@@ -17,6 +17,7 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
 #include "pcidevfs/pci.h"
+#include "pcidevfs/plan.h"
 #include "pcidevfs/pool.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
@@ -81,7 +82,7 @@ static void init_locks(struct backend *b)
 {
 	pthread_mutex_init(&b->ends.lock, NULL);
 	pthread_mutex_init(&b->owning, NULL);
-	pthread_mutex_init(&b->views.lock, NULL);
+	pthread_mutex_init(&b->looks.lock, NULL);
 	asker_open(b);
 }
 
@@ -170,8 +171,9 @@ bool backend_free(struct backend *b)
 	known_free(b->known);
 	pthread_mutex_destroy(&b->ends.lock);
 	pthread_mutex_destroy(&b->owning);
-	pthread_mutex_destroy(&b->views.lock);
-	free(b->views.listed);
+	pthread_mutex_destroy(&b->looks.lock);
+	free(b->looks.seen.v);
+	free(b->looks.extra.v);
 	asker_free(b);
 	free(b);
 	return true;
@@ -198,7 +200,7 @@ int backend_scan(struct backend *b, struct err *err)
 
 void backend_stop(struct backend *b)
 {
-	views_stop(&b->views);
+	looks_stop(&b->looks);
 	event_ring(b->stop_fd);
 }
 
@@ -314,4 +316,25 @@ void backend_health(struct backend *b, struct out *o)
 			    "or by their ids");
 	health_line(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci"), "vfio=ok",
 		    "vfio=none", "modprobe vfio-pci");
+}
+
+void backend_print(FILE *to)
+{
+	fprintf(to,
+		"\n"
+		"## Backends\n"
+		"\n"
+		"The backends behind the writable files (backend/backend.c lists them).\n"
+		"\n"
+		"| backend | what it knows | files | steps |\n"
+		"|---|---|---|---|\n");
+	for (const struct backend_ops *const *ops = backends; *ops; ops++) {
+		fprintf(to, "| %s | %s |", (*ops)->name, (*ops)->help);
+		for (const struct method *const *m = (*ops)->methods; m && *m; m++)
+			fprintf(to, " `%s`", (*m)->file);
+		fprintf(to, " |");
+		for (const struct verb *const *v = (*ops)->verbs; v && *v; v++)
+			fprintf(to, " `%s`", (*v)->name);
+		fprintf(to, " |\n");
+	}
 }

@@ -13,16 +13,13 @@ struct err;
 struct facts;
 struct roots;
 struct uevent;
-struct vgpu_types;
 
 struct bus_ops {
 	const char *devices;   /* below the sysfs root; if it is missing the bus does not exist */
 	const char *subsystem; /* of the uevents for devices that come, go and change */
 	/* Reads all that sysfs has about the device; takes no device lock. -ENODEV: no such device
-	 * (any more); another -errno: it could not be read, and the old facts stay. *ret_types: the
-	 * vGPU types that can be made of it, to be freed, or NULL (backend/gpu/types.h). */
-	int (*observe)(const struct backend *b, const struct key *dev, struct facts *ret,
-		       struct vgpu_types **ret_types);
+	 * (any more); another -errno: it could not be read, and the old facts stay. */
+	int (*observe)(const struct backend *b, const struct key *dev, struct facts *ret);
 	/* Gets the device that a uevent is about. */
 	bool (*heard)(const struct uevent *ev, struct key *ret);
 	/* backend_early() for a device of this bus; NULL: it needs no early protection from

@@ -12,9 +12,9 @@
 #include "pcidevfs/key.h"
 #include "pcidevfs/sysfs.h"
 #include "ask.h"
+#include "look.h"
 #include "backend/guard/ends.h"
 #include "backend/pci/liveness.h"
-#include "views.h"
 
 struct bus_ops;
 struct claim_ops;
@@ -38,7 +38,7 @@ struct backend {
 	/* Those of all rows (ops.h); NULL-terminated. */
 	const struct method *methods[METHODS_MAX + 1];
 	const struct verb *verbs[VERBS_MAX + 1];
-	struct views views;
+	struct looks looks;
 	struct pool *lookers;
 	atomic_uint left; /* number of lookers' threads that hang at a device */
 	struct asker asker;

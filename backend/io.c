@@ -37,7 +37,6 @@ struct helper {
 	struct helper_id id;
 	uint64_t idle_since; /* ms */
 	int fd;
-	bool reads; /* its current request changes nothing */
 };
 
 /* A request while it is made. */
@@ -47,7 +46,8 @@ struct io_request {
 	struct io_late **ret_late;
 	struct helper_id *who;
 	uint64_t until; /* it is late then; 0: no helper has it yet */
-	bool reads;
+	enum helper_kind kind;
+	bool reads; /* changes nothing */
 };
 
 struct io_late {
@@ -305,40 +305,33 @@ static int finish(struct io *io, struct helper *h, struct out *answer, int *ret_
 	return result;
 }
 
-static int give_late(struct helper *h, struct io_late **ret_late)
+static int give_late(struct helper *h, const struct io_request *c)
 {
-	struct io_late *late = ret_late && !h->reads ? malloc(sizeof(*late)) : NULL;
+	struct io_late *late = c->ret_late && !c->reads ? malloc(sizeof(*late)) : NULL;
 
 	if (!late) {
 		helper_free(h);
 		return -ETIMEDOUT;
 	}
 	late->helper = h;
-	*ret_late = late;
+	*c->ret_late = late;
 	return -ETIMEDOUT;
 }
 
 /* Sends the request to a helper, or returns -errno. A helper that died while idle has done nothing,
  * so the next one is tried. */
-static int hand_out(struct io *io, const struct wire_request *head, const char *words,
-		    struct helper_id *who, struct helper **ret)
+static int hand_out(struct io *io, const struct io_request *c, const char *words,
+		    struct helper **ret)
 {
-	enum helper_kind kind;
-	bool reads;
-	int rc = request_find(words, &kind, &reads);
-
-	if (rc)
-		return rc;
 	for (int tries = 0; tries <= BURST_MAX; tries++) {
-		struct helper *h = helper_get(io, kind);
+		struct helper *h = helper_get(io, c->kind);
 
 		if (!h)
 			return -ECHILD;
-		if (who)
-			*who = h->id;
-		h->reads = reads;
+		if (c->who)
+			*c->who = h->id;
 		*ret = h;
-		if (!wire_send(h->fd, head, sizeof(*head), words, head->size))
+		if (!wire_send(h->fd, &c->head, sizeof(c->head), words, c->head.size))
 			return 0;
 		helper_free(h);
 	}
@@ -349,7 +342,7 @@ static int hand_out(struct io *io, const struct wire_request *head, const char *
 static int call_once(struct io *io, struct io_request *c, const char *words, int *ret_end)
 {
 	struct helper *h;
-	int rc = hand_out(io, &c->head, words, c->who, &h);
+	int rc = hand_out(io, c, words, &h);
 
 	*ret_end = 0;
 	if (rc)
@@ -358,8 +351,7 @@ static int call_once(struct io *io, struct io_request *c, const char *words, int
 		c->until = now_ms() + c->head.deadline_ms;
 	rc = wait_answer(h->fd, h->kind == HELPER_PROGRAM ? c->until + PROGRAM_KILL_MS : c->until);
 	if (rc == -ETIMEDOUT)
-		return give_late(h, c->ret_late);
-	c->reads = h->reads;
+		return give_late(h, c);
 	return finish(io, h, c->answer, ret_end);
 }
 
@@ -382,6 +374,7 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 
 	if (ret_late)
 		*ret_late = NULL;
+	rc = rc ? rc : request_find(argv[0], &c.kind, &c.reads);
 	if (rc)
 		return rc;
 	c.head.deadline_ms = deadline_ms;

@@ -52,7 +52,6 @@ struct listener {
 	struct touched touched[TOUCHED_MAX], due[TOUCHED_MAX]; /* due: while it looks */
 	size_t n;
 	bool all;
-	struct view since; /* open while n; detects other looks meanwhile */
 	uint64_t last_scan;
 };
 
@@ -66,14 +65,12 @@ static void touch_as(struct listener *l, const struct key *key, uint64_t removed
 		l->all = true;
 		return;
 	}
-	if (!l->n)
-		view_begin(&l->b->views, &l->since);
 	if (i == l->n)
 		l->touched[l->n++] = (struct touched){ .key = *key };
 	if (removed > l->touched[i].removed)
 		l->touched[i].removed = removed;
 	l->touched[i].unbound |= unbound;
-	l->touched[i].heard = views_now(&l->b->views);
+	l->touched[i].heard = atomic_load(&l->b->looks.last);
 	if (!l->touched[i].heard_ms)
 		l->touched[i].heard_ms = now_ms();
 }
@@ -373,17 +370,12 @@ static size_t take_due(struct listener *l, struct touched due[static TOUCHED_MAX
 	for (size_t i = 0; i < l->n; i++) {
 		struct touched *t = &l->touched[i];
 
-		if (!t->removed && !t->unbound &&
-		    view_saw_later(&l->b->views, &l->since, &t->key, t->heard))
+		if (!t->removed && !t->unbound && looked_since(l->b, &t->key, t->heard))
 			ask_changed(l->b, &t->key);
 		else if (!l->all && is_in_operation(l->b->model, t))
 			l->touched[kept++] = *t;
 		else if (!l->all || t->unbound) /* a full scan counts no unbinds */
 			due[n++] = *t;
-	}
-	if (l->n && !kept) {
-		view_end(&l->b->views, &l->since);
-		view_free(&l->since);
 	}
 	l->n = kept;
 	return n;
@@ -441,14 +433,6 @@ static void listener_open(struct listener *l, struct backend *b)
 	listen_watch_dirs(l->b, l->fds[SRC_NODES].fd, &l->dirs);
 }
 
-static void listener_close(struct listener *l)
-{
-	closep(&l->fds[SRC_NODES].fd);
-	if (l->n)
-		view_end(&l->b->views, &l->since);
-	view_free(&l->since);
-}
-
 static int listen_loop(struct listener *l)
 {
 	for (;;) {
@@ -473,7 +457,7 @@ int backend_listen(struct backend *b, struct err *err)
 	if (!rc) {
 		listener_open(l, b);
 		rc = listen_loop(l);
-		listener_close(l);
+		closep(&l->fds[SRC_NODES].fd);
 	}
 	asker_stop(b);
 	free(l);

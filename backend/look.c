@@ -3,13 +3,14 @@
  * does not answer. The other devices of its batch are looked at again without that one. The
  * abandoned thread goes no further when it returns, and looks once more, because it missed the
  * events meanwhile. */
+#include "look.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "internal.h"
-#include "look.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pool.h"
@@ -21,61 +22,98 @@
 /* A thread that only waits for a CPU is held by no driver, and gets so many times the patience. */
 #define STARVED 10
 
-struct look {
-	struct backend *b;
-	pthread_mutex_t lock;
-	pthread_cond_t ended;
-	atomic_int tid;
-	bool over, left; /* lock */
-	int rc;		 /* lock */
-	struct view view;
-	unsigned int patience_ms;
-	bool all;
-	size_t n;
-	struct touched v[];
-};
+/* ---- which of them counts */
 
-static int scan(struct look *l)
+static int to_key(const void *row, const void *key)
 {
-	return l->all ? scan_all(l->b, &l->view, l->patience_ms)
-		      : scan_some(l->b, &l->view, l->v, l->n, l->patience_ms);
+	return key_cmp(&((const struct newest_row *)row)->key, key);
 }
 
-static void look_free(struct look *l)
+static size_t first_row(const struct newest *t, const struct key *key, bool *ret_is)
 {
-	pthread_cond_destroy(&l->ended);
-	pthread_mutex_destroy(&l->lock);
-	free(l);
+	size_t at = rows_first(t->v, t->n, sizeof(*t->v), key, to_key);
+
+	*ret_is = at < t->n && key_eq(&t->v[at].key, key);
+	return at;
 }
 
-static void look_main(void *arg)
+int newest_take(struct newest *t, const struct key *key, uint64_t number)
 {
-	struct look *l = arg;
-	struct backend *b = l->b;
-	bool left;
-	int rc;
+	struct newest_row *v;
+	bool is;
+	size_t at = first_row(t, key, &is);
 
-	atomic_store(&l->tid, gettid());
-	rc = scan(l);
-	pthread_mutex_lock(&l->lock);
-	l->rc = rc;
-	l->over = true;
-	left = l->left;
-	pthread_cond_signal(&l->ended);
-	pthread_mutex_unlock(&l->lock);
-	if (!left)
-		return;
-	scan(l);
-	look_free(l);
-	pool_blocked(b->lookers, false);
-	atomic_fetch_sub(&b->left, 1);
+	if (is && t->v[at].number > number)
+		return 0;
+	v = is ? t->v : more_rows(t->v, t->n, &t->cap, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	t->v = v;
+	if (!is)
+		memmove(&v[at + 1], &v[at], (t->n++ - at) * sizeof(*v));
+	v[at] = (struct newest_row){ *key, number };
+	return 1;
 }
 
+uint64_t newest_of(const struct newest *t, const struct key *key)
+{
+	bool is;
+	size_t at = first_row(t, key, &is);
+
+	return is ? t->v[at].number : 0;
+}
+
+static bool is_newer(const struct looks *looks, const struct key *key, uint64_t than)
+{
+	return looks->all > than || newest_of(&looks->seen, key) > than;
+}
+
+bool look_is_old(const struct look *l, const struct key *key)
+{
+	return is_newer(&l->b->looks, key, l->number);
+}
+
+bool looked_since(struct backend *b, const struct key *key, uint64_t than)
+{
+	bool is;
+
+	model_lock(b->model);
+	is = is_newer(&b->looks, key, than);
+	model_unlock(b->model);
+	return is;
+}
+
+/* ---- which of them hangs */
+
+/* Call it with the lock held. */
 static bool is_late(const struct look *l, unsigned int ms)
 {
-	return view_is_late(&l->b->views, &l->view, ms);
+	return l->at.bus != BUS_NONE && now_ms() - l->at_ms >= ms;
 }
 
+bool look_goes_to(struct look *l, const struct key *key)
+{
+	struct looks *looks = &l->b->looks;
+	bool goes;
+
+	pthread_mutex_lock(&looks->lock);
+	goes = !looks->stopped && !l->left;
+	for (const struct look *o = looks->left; o && key && goes; o = o->next)
+		goes = !(key_eq(&o->at, key) && is_late(o, l->patience_ms));
+	l->at = key && goes ? *key : (struct key){ 0 };
+	l->at_ms = now_ms();
+	pthread_mutex_unlock(&looks->lock);
+	return goes;
+}
+
+void looks_stop(struct looks *looks)
+{
+	pthread_mutex_lock(&looks->lock);
+	looks->stopped = true;
+	pthread_mutex_unlock(&looks->lock);
+}
+
+/* Call it with the lock held. */
 static bool hangs(struct look *l)
 {
 	return is_late(l, l->patience_ms) &&
@@ -85,23 +123,67 @@ static bool hangs(struct look *l)
 /* Waits until the look has ended; false if it stays at one device for too long. */
 static bool wait_for(struct look *l)
 {
+	struct looks *looks = &l->b->looks;
 	bool over;
 
-	pthread_mutex_lock(&l->lock);
+	pthread_mutex_lock(&looks->lock);
 	while (!l->over && !hangs(l)) {
 		struct timespec until = in_ms(l->patience_ms);
 
-		pthread_cond_timedwait(&l->ended, &l->lock, &until);
+		pthread_cond_timedwait(&l->ended, &looks->lock, &until);
 	}
 	over = l->over;
 	if (!over) {
 		l->left = true;
+		l->next = looks->left;
+		looks->left = l;
 		atomic_fetch_add(&l->b->left, 1);
 		pool_blocked(l->b->lookers, true);
-		view_leave(&l->b->views, &l->view);
 	}
-	pthread_mutex_unlock(&l->lock);
+	pthread_mutex_unlock(&looks->lock);
 	return over;
+}
+
+/* ---- a look */
+
+static void look_free(struct look *l)
+{
+	pthread_cond_destroy(&l->ended);
+	free(l);
+}
+
+/* Is it abandoned? From now on it keeps no other one from its device. */
+static bool is_left(struct look *l, int rc)
+{
+	struct looks *looks = &l->b->looks;
+	struct look **link = &looks->left;
+	bool left;
+
+	pthread_mutex_lock(&looks->lock);
+	l->rc = rc;
+	l->over = true;
+	left = l->left;
+	while (left && *link != l)
+		link = &(*link)->next;
+	if (left)
+		*link = l->next;
+	pthread_cond_signal(&l->ended);
+	pthread_mutex_unlock(&looks->lock);
+	return left;
+}
+
+static void look_main(void *arg)
+{
+	struct look *l = arg;
+	struct backend *b = l->b;
+
+	atomic_store(&l->tid, gettid());
+	if (!is_left(l, look_scan(l)))
+		return;
+	look_at(b, l->all ? NULL : l->v, l->n, l->patience_ms);
+	look_free(l);
+	pool_blocked(b->lookers, false);
+	atomic_fetch_sub(&b->left, 1);
 }
 
 static struct look *look_new(struct backend *b, const struct touched *v, size_t n,
@@ -117,7 +199,6 @@ static struct look *look_new(struct backend *b, const struct touched *v, size_t 
 	l->n = v ? n : 0;
 	if (v)
 		memcpy(l->v, v, n * sizeof(*v));
-	pthread_mutex_init(&l->lock, NULL);
 	cond_init(&l->ended);
 	return l;
 }
@@ -134,7 +215,7 @@ static int look_once(struct backend *b, const struct touched *v, size_t n, unsig
 	if (!rc && !wait_for(l))
 		return -EAGAIN;
 	/* Without a thread this one looks, however long that takes. */
-	rc = rc ? scan(l) : l->rc;
+	rc = rc ? look_scan(l) : l->rc;
 	look_free(l);
 	return rc;
 }

@@ -22,7 +22,7 @@ struct around {
 	/* the last group whose members were added: members tend to follow each other */
 	int32_t group;
 	bool failed; /* no memory: some are missing */
-	bool lists; /* of those that are added, only vGPU types are to be read */
+	bool alone; /* as in struct touched, of those that are added */
 };
 
 static void add(struct around *a, const struct key *key)
@@ -34,7 +34,7 @@ static void add(struct around *a, const struct key *key)
 		return;
 	}
 	a->v = rows;
-	rows[a->n++] = (struct touched){ .key = *key, .lists = a->lists };
+	rows[a->n++] = (struct touched){ .key = *key, .alone = a->alone };
 }
 
 static void add_vf(void *ctx, int index, const struct key *vf)
@@ -89,10 +89,10 @@ static void add_around(struct backend *b, const struct key *dev, bool after, str
 		add_children(b->model, d, a);
 	}
 	d = after && d && d->caps & CAP_VGPU ? model_parent(b->model, d) : NULL;
-	a->lists = true;
+	a->alone = true;
 	if (d)
 		add_children(b->model, d, a);
-	a->lists = false;
+	a->alone = false;
 	model_unlock(b->model);
 	if (pf)
 		pci_vfs(&b->sys, dev, add_vf, a);
@@ -102,7 +102,7 @@ static int by_key(const void *left, const void *right)
 {
 	const struct touched *a = left, *b = right;
 
-	return key_cmp(&a->key, &b->key) ?: a->lists - b->lists;
+	return key_cmp(&a->key, &b->key) ?: a->alone - b->alone;
 }
 
 /* All that an operation on these touches, each once: members of one group add each other. */

@@ -8,8 +8,7 @@
 #include "claim.h"
 #include "internal.h"
 #include "look.h"
-#include "backend/gpu/types.h"
-#include "backend/gpu/world.h"
+#include "ops.h"
 #include "backend/pci/naming.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
@@ -23,11 +22,12 @@ struct seen {
 	bool present;
 	bool unknown; /* it could not be observed: the old facts stay */
 	bool other;   /* it changed its class or its doubt: does the host need it? */
-	bool lists;   /* only the types that can be made of it are read */
+	bool alone;   /* only the extra is read */
 	bool unbound; /* as in struct touched */
-	bool tells;   /* its types are the newest that are known */
+	bool tells;   /* its extra is the newest that is known */
 	struct facts facts;
-	struct vgpu_types *types; /* NULL: none can be made of it */
+	struct extra extra;
+	const struct backend_ops *row; /* of the extra */
 };
 
 struct batch {
@@ -36,8 +36,7 @@ struct batch {
 	uint64_t seqnum; /* of the last uevent before we looked; 0 if the kernel does not tell */
 	bool failed;	 /* no memory or descriptor: look again soon */
 	bool hung;	 /* a device was left out */
-	struct view *view;
-	unsigned int patience_ms;
+	struct look *look;
 };
 
 static struct seen *batch_add(struct batch *b, const struct key *key, uint64_t removed, bool again)
@@ -78,7 +77,7 @@ static void batch_sort(struct batch *b)
 	for (size_t i = 1; i < b->n; i++) {
 		struct seen *last = &b->v[n], *next = &b->v[i];
 		uint64_t removed = last->removed > next->removed ? last->removed : next->removed;
-		bool again = last->again || next->again, lists = last->lists && next->lists;
+		bool again = last->again || next->again, alone = last->alone && next->alone;
 		bool unbound = last->unbound || next->unbound;
 
 		if (by_key(last, next)) {
@@ -89,33 +88,22 @@ static void batch_sort(struct batch *b)
 			*last = *next;
 		last->removed = removed;
 		last->again = again;
-		last->lists = lists;
+		last->alone = alone;
 		last->unbound = unbound;
 	}
 	b->n = n + 1;
 }
 
-/* False: there is more to see. */
-static bool look_at_types(struct backend *b, struct seen *s)
+/* f NULL: this alone is looked at. False: its facts are others by now. */
+static bool read_extra(struct backend *b, struct seen *s, const struct facts *f)
 {
-	char id[sizeof(s->facts.profile_id)], mdev[sizeof(s->facts.mdev)];
-	const struct device *dev;
-	bool made;
+	bool same = true;
 
-	model_lock(b->model);
-	dev = model_find(b->model, &s->key);
-	if (dev) {
-		STR_COPY(id, dev->facts.profile_id);
-		STR_COPY(mdev, dev->facts.mdev);
+	for (const struct backend_ops *const *ops = backends; *ops && same && !s->extra.what; ops++) {
+		s->row = *ops;
+		same = !s->row->extra || s->row->extra(b, &s->key, f, &s->extra.what);
 	}
-	model_unlock(b->model);
-	if (!dev || vgpu_changed(&b->sys, &s->key, id))
-		return false;
-	/* Another operation may be ending it. */
-	made = mdev[0] && sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/%s", s->key.name, mdev);
-	s->types = vgpu_list(b, &s->key, made);
-	s->unknown = true;
-	return true;
+	return same;
 }
 
 static void look(struct backend *b, struct batch *batch)
@@ -134,20 +122,19 @@ static void look(struct backend *b, struct batch *batch)
 			s->unknown = true;
 			continue;
 		}
-		if (view_skips(&b->views, batch->view, &s->key, batch->patience_ms)) {
+		if (!look_goes_to(batch->look, &s->key)) {
 			s->unknown = batch->hung = true;
 			continue;
 		}
-		view_at(&b->views, batch->view, &s->key);
-		free(s->types);
-		s->types = NULL;
-		s->lists = s->lists && look_at_types(b, s);
-		if (s->lists)
-			continue;
-		rc = bus->observe(b, &s->key, &s->facts, &s->types);
-		s->present = !rc;
-		s->unknown = rc && rc != -ENODEV;
-		batch->failed |= s->unknown;
+		free(s->extra.what);
+		s->extra.what = NULL;
+		s->alone = s->alone && read_extra(b, s, NULL);
+		rc = s->alone ? 0 : bus->observe(b, &s->key, &s->facts);
+		if (!s->alone && !rc)
+			read_extra(b, s, &s->facts);
+		s->present = !s->alone && !rc;
+		s->unknown = s->alone || (rc && rc != -ENODEV);
+		batch->failed |= rc && rc != -ENODEV;
 	}
 }
 
@@ -174,7 +161,7 @@ static void add_parents(struct model *m, struct batch *b)
 
 		dev = model_find(m, &b->v[i].key);
 		anybodys |= gone && !dev && b->v[i].key.bus == BUS_PCI;
-		if (b->v[i].lists || is_old_vf(dev, &b->v[i]))
+		if (b->v[i].alone || is_old_vf(dev, &b->v[i]))
 			continue;
 		if (present && parent.bus)
 			batch_add(b, &parent, 0, false);
@@ -236,7 +223,7 @@ static void note_index(void *ctx, int index, const struct key *vf)
 		s->facts.index = index;
 }
 
-static void observe(struct backend *b, struct batch *batch, bool all)
+static void observe(struct backend *b, struct batch *batch)
 {
 	int64_t seqnum;
 
@@ -245,13 +232,13 @@ static void observe(struct backend *b, struct batch *batch, bool all)
 	batch_sort(batch);
 	look(b, batch);
 	add_parents(b->model, batch);
-	if (!all)
+	if (!batch->look->all)
 		add_peers(b, batch);
 	look(b, batch);
 	for (size_t i = 0; i < batch->n; i++)
 		if (batch->v[i].present && batch->v[i].facts.num_vfs)
 			pci_vfs(&b->sys, &batch->v[i].key, note_index, batch);
-	view_at(&b->views, batch->view, NULL);
+	look_goes_to(batch->look, NULL);
 }
 
 /* A VF that is being removed loses its links first; it stays the same VF as long as it is seen. */
@@ -269,7 +256,7 @@ static bool is_overtaken(struct model *m, const struct batch *batch, struct seen
 {
 	const struct device *known;
 
-	if (!view_is_old(batch->view, &s->key))
+	if (!look_is_old(batch->look, &s->key))
 		return false;
 	known = model_find(m, &s->key);
 	if (!known || s->removed <= known->facts.seen)
@@ -279,16 +266,13 @@ static bool is_overtaken(struct model *m, const struct batch *batch, struct seen
 	return false;
 }
 
-/* A later look at its types alone has told them; what the card can have goes by the device too. */
-static void take_known_types(struct model *m, const struct device *dev, struct seen *s)
+/* Without memory it may be an older one. */
+static bool is_newest_extra(const struct batch *batch, const struct seen *s)
 {
-	free(s->types);
-	s->types = types_new();
-	if (s->types)
-		types_of(m, dev, s->types);
+	return newest_take(&batch->look->b->looks.extra, &s->key, batch->look->number);
 }
 
-static bool commit_one(struct backend *b, const struct batch *batch, struct seen *s,
+static bool commit_one(struct backend *b, struct batch *batch, struct seen *s,
 		       const struct naming *nm, bool *ret_new)
 {
 	struct model *m = b->model;
@@ -298,12 +282,15 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	struct device *dev;
 	struct facts facts;
 
-	s->tells = s->lists && known && s->types && view_lists(&b->views, batch->view, &s->key);
+	s->tells = s->alone && known && s->extra.what && is_newest_extra(batch, s);
 	if (known && s->unbound && !s->unknown) /* else it is looked at again */
 		model_edit(m, &s->key, false)->unbinds++;
 	if (s->unknown || is_overtaken(m, batch, s))
 		return true;
-	view_tell(&b->views, batch->view, &s->key);
+	if (newest_take(&b->looks.seen, &s->key, batch->look->number) < 0) {
+		batch->failed = true;
+		return true;
+	}
 	if (known && (!s->present || s->removed > known->facts.seen ||
 		      facts_of_other(&known->facts, &s->facts))) {
 		model_remove(m, &s->key);
@@ -330,29 +317,33 @@ static bool commit_one(struct backend *b, const struct batch *batch, struct seen
 	dev->facts.has_way = claim_way(b->ways, dev);
 	if (names)
 		dev->names = *names;
-	if (s->types && !view_lists(&b->views, batch->view, &s->key))
-		take_known_types(m, dev, s);
-	s->tells = s->types;
+	/* A later look at it alone has told it; what others can have goes by this device too. */
+	if (s->extra.what && !is_newest_extra(batch, s)) {
+		free(s->extra.what);
+		s->extra.what = s->row->noted(m, dev);
+	}
+	s->tells = s->extra.what;
 	return true;
 }
 
-/* All VFs of a card tell its vGPU types. Nobody sees one published without the other. */
-static void publish(struct model *m, const struct batch *batch)
+/* Nobody sees a device published without what others tell of it. */
+static void publish(struct model *m, struct batch *batch)
 {
-	static void (*const passes[])(struct model *, struct device *,
-				      const struct vgpu_types *, struct types_last *) = {
-		types_name, types_rename, types_note
-	};
+	for (const struct backend_ops *const *ops = backends; *ops; ops++) {
+		struct extra *first = NULL;
 
-	for (size_t p = 0; p < ARRAY_SIZE(passes); p++) {
-		struct types_last last = { 0 };
+		for (size_t i = batch->n; i-- > 0;) {
+			struct seen *s = &batch->v[i];
 
-		for (size_t i = 0; i < batch->n; i++)
-			if (batch->v[i].tells)
-				passes[p](m, model_edit(m, &batch->v[i].key, false),
-					  batch->v[i].types, &last);
-		model_publish(m);
+			if (!s->tells || s->row != *ops)
+				continue;
+			s->extra = (struct extra){ s->key, s->extra.what, first };
+			first = &s->extra;
+		}
+		if (first)
+			(*ops)->after_scan(m, first);
 	}
+	model_publish(m);
 }
 
 /* Removes all devices that a complete batch does not have. */
@@ -363,7 +354,7 @@ static void remove_others(struct backend *b, const struct batch *batch)
 
 	while ((dev = model_next(b->model, &pos)))
 		if (b->buses[dev->key.bus] && !batch_find(batch, &dev->key) &&
-		    !view_is_old(batch->view, &dev->key)) {
+		    !look_is_old(batch->look, &dev->key)) {
 			struct key key = dev->key;
 
 			model_remove(b->model, &key);
@@ -386,8 +377,10 @@ static bool has_iommu(const struct sysfs *sys, const struct batch *batch)
 	return false;
 }
 
-static int commit(struct backend *b, struct batch *batch, bool all)
+/* An incomplete batch taken for complete would remove existing devices. */
+static int commit(struct backend *b, struct batch *batch)
 {
+	bool all = batch->look->all && !batch->failed;
 	bool iommu = has_iommu(&b->sys, batch), fits = true, new = false;
 	struct naming nm = { 0 };
 
@@ -397,13 +390,12 @@ static int commit(struct backend *b, struct batch *batch, bool all)
 	naming_look(b, &nm);
 	model_lock(b->model);
 	model_set_iommu(b->model, iommu);
-	view_end(&b->views, batch->view);
 	if (all)
 		remove_others(b, batch);
 	for (size_t i = 0; i < batch->n; i++)
 		fits &= commit_one(b, batch, &batch->v[i], &nm, &new);
-	if (all)
-		view_tell(&b->views, batch->view, NULL);
+	if (all && b->looks.all < batch->look->number)
+		b->looks.all = batch->look->number;
 	publish(b->model, batch);
 	model_unlock(b->model);
 	naming_end(&nm);
@@ -415,54 +407,6 @@ static int commit(struct backend *b, struct batch *batch, bool all)
 		if (batch->v[i].other)
 			ask_soon(b, ASK_CRITICAL, &batch->v[i].key, 0);
 	return fits ? 0 : -ENOSPC;
-}
-
-/* An incomplete batch taken for complete would remove existing devices. */
-static int scan(struct backend *b, struct batch *batch, bool all)
-{
-	int rc;
-
-	observe(b, batch, all);
-	rc = commit(b, batch, all && !batch->failed);
-	if (batch->failed || batch->view->failed)
-		return -ENOMEM;
-	return rc || !batch->hung ? rc : -ETIMEDOUT;
-}
-
-static void batch_begin(struct backend *b, struct batch *batch, struct view *view,
-			unsigned int patience_ms)
-{
-	*batch = (struct batch){ .view = view, .patience_ms = patience_ms };
-	view_begin(&b->views, view);
-}
-
-static void batch_end(struct backend *b, struct batch *batch)
-{
-	view_end(&b->views, batch->view);
-	view_free(batch->view);
-	for (size_t i = 0; i < batch->n; i++)
-		free(batch->v[i].types);
-	free(batch->v);
-}
-
-int scan_some(struct backend *b, struct view *view, const struct touched *v, size_t n,
-	      unsigned int patience_ms)
-{
-	struct batch batch;
-	int rc;
-
-	batch_begin(b, &batch, view, patience_ms);
-	for (size_t i = 0; i < n; i++) {
-		struct seen *s = batch_add(&batch, &v[i].key, v[i].removed, false);
-
-		if (s) {
-			s->lists = v[i].lists;
-			s->unbound = v[i].unbound;
-		}
-	}
-	rc = scan(b, &batch, false);
-	batch_end(b, &batch);
-	return rc;
 }
 
 /* A machine without PCI cannot be served; another bus may appear with its module. */
@@ -480,16 +424,44 @@ static int list_bus(const struct backend *b, enum bus bus, struct batch *batch)
 	return -errno;
 }
 
-int scan_all(struct backend *b, struct view *view, unsigned int patience_ms)
+static int add_all(struct backend *b, struct batch *batch)
 {
-	struct batch batch;
 	int rc = 0;
 
-	batch_begin(b, &batch, view, patience_ms);
 	for (enum bus bus = 0; bus < BUS_COUNT && !rc; bus++)
 		if (b->buses[bus])
-			rc = list_bus(b, bus, &batch);
-	rc = rc ? rc : scan(b, &batch, true);
-	batch_end(b, &batch);
+			rc = list_bus(b, bus, batch);
+	return rc;
+}
+
+static void add_touched(struct batch *batch, const struct touched *v)
+{
+	struct seen *s = batch_add(batch, &v->key, v->removed, false);
+
+	if (s) {
+		s->alone = v->alone;
+		s->unbound = v->unbound;
+	}
+}
+
+int look_scan(struct look *l)
+{
+	struct batch batch = { .look = l };
+	struct backend *b = l->b;
+	int rc = 0;
+
+	l->number = atomic_fetch_add(&b->looks.last, 1) + 1;
+	if (l->all)
+		rc = add_all(b, &batch);
+	for (size_t i = 0; i < l->n; i++)
+		add_touched(&batch, &l->v[i]);
+	if (!rc) {
+		observe(b, &batch);
+		rc = commit(b, &batch);
+		rc = batch.failed ? -ENOMEM : rc || !batch.hung ? rc : -ETIMEDOUT;
+	}
+	for (size_t i = 0; i < batch.n; i++)
+		free(batch.v[i].extra.what);
+	free(batch.v);
 	return rc;
 }

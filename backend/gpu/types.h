@@ -12,6 +12,7 @@
 
 struct device;
 struct err;
+struct extra;
 struct model;
 struct out;
 
@@ -64,19 +65,17 @@ const char *types_word(const struct vgpu_types *types, const struct vgpu_type *t
 #define TYPES_TEXT 200
 void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT]);
 
-/* What a look at several devices has found goes to their facts and those of their cards: for each of
- * them the types and its own name; once that is published, and what is stored of a card has come, the
- * names that were not known; then, for each, what it can become and who is in the way. dev is from
- * model_edit(), or NULL. last: of the call before in this pass, {} at first. */
+/* What a look at several devices has found goes to their facts and those of their cards: for struct
+ * backend_ops. */
+void types_after_scan(struct model *m, const struct extra *first);
+void *types_noted(struct model *m, const struct device *dev);
+/* Its first pass: the types and the device's own name. dev is from model_edit(), or NULL. last: of the
+ * call before in this pass, {} at first. */
 struct types_last {
 	const struct device *card, *dev;
 	const struct vgpu_types *seen;
 };
 void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen,
-		struct types_last *last);
-void types_rename(struct model *m, struct device *dev, const struct vgpu_types *seen,
-		  struct types_last *last);
-void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen,
 		struct types_last *last);
 
 /* nvidia.com/NVIDIA_A2-4Q: the name under which Harvester offers the type (spec/harvester.md 3). */

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
@@ -148,8 +149,8 @@ void types_name(struct model *m, struct device *dev, const struct vgpu_types *se
 	*last = (struct types_last){ card, dev, seen };
 }
 
-void types_rename(struct model *m, struct device *dev, const struct vgpu_types *seen,
-		  struct types_last *last)
+static void rename_profile(struct model *m, struct device *dev, const struct vgpu_types *seen,
+			   struct types_last *last)
 {
 	struct device *card = dev ? card_of(m, dev) : NULL;
 	_free_ struct vgpu_types *known = NULL;
@@ -202,8 +203,8 @@ static void note(struct model *m, struct device *dev, struct device *card,
 	types_keep(m, dev, known);
 }
 
-void types_note(struct model *m, struct device *dev, const struct vgpu_types *seen,
-		struct types_last *last)
+static void note_types(struct model *m, struct device *dev, const struct vgpu_types *seen,
+		       struct types_last *last)
 {
 	struct device *card = dev ? card_of(m, dev) : NULL;
 
@@ -216,4 +217,31 @@ void types_note(struct model *m, struct device *dev, const struct vgpu_types *se
 	else
 		note(m, dev, card, seen);
 	*last = (struct types_last){ card, dev, seen };
+}
+
+/* All VFs of a card tell its types. Once these are published, and what is stored of a card has come,
+ * the names that were not known are; then, for each, what it can become and who is in the way. */
+void types_after_scan(struct model *m, const struct extra *first)
+{
+	static void (*const passes[])(struct model *m, struct device *dev,
+				      const struct vgpu_types *seen, struct types_last *last) = {
+		types_name, rename_profile, note_types
+	};
+
+	for (size_t p = 0; p < ARRAY_SIZE(passes); p++) {
+		struct types_last last = { 0 };
+
+		for (const struct extra *x = first; x; x = x->next)
+			passes[p](m, model_edit(m, &x->key, false), x->what, &last);
+		model_publish(m);
+	}
+}
+
+void *types_noted(struct model *m, const struct device *dev)
+{
+	struct vgpu_types *types = types_new();
+
+	if (types)
+		types_of(m, dev, types);
+	return types;
 }

@@ -19,6 +19,7 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "types.h"
+#include "world.h"
 
 /* Who claims a vGPU for which no name was given, as Harvester's user does. */
 #define NOBODY_NAMED "admin"
@@ -409,4 +410,7 @@ const struct backend_ops vgpu_ops = {
 	.help = "vGPUs of a GPU's VFs, by mediated devices or by the VFs themselves",
 	.methods = methods,
 	.verbs = verbs,
+	.extra = vgpu_extra,
+	.after_scan = types_after_scan,
+	.noted = types_noted,
 };

@@ -14,6 +14,8 @@
 #include "backend/steps.h"
 #include "backend/known.h"
 #include "backend/mdev/mdev.h"
+#include "pcidevfs/device.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/step.h"
 #include "pcidevfs/sysfs.h"
@@ -76,13 +78,6 @@ static bool vendor_id(const struct sysfs *s, const struct key *dev, char ret[sta
 		return false;
 	str_copy(ret, TYPE_ID, is_number(text) && strcmp(text, "0") ? text : "");
 	return true;
-}
-
-bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id)
-{
-	char now[TYPE_ID];
-
-	return vendor_id(s, dev, now) && strcmp(now, id);
 }
 
 static void vendor_list(const struct sysfs *at, bool is_vgpu, struct known *known,
@@ -321,20 +316,49 @@ const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *
 	return dir < 0 ? NULL : vgpu_world_at(&at);
 }
 
-struct vgpu_types *vgpu_list_at(const struct sysfs *at, bool is_vgpu, struct known *known)
-{
-	const struct vgpu_world *world = vgpu_world_at(at);
-	struct vgpu_types *types = types_new();
-
-	if (types && world)
-		world->list(at, is_vgpu, known, types);
-	return types ? types_shrink(types) : NULL;
-}
-
 struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, bool is_vgpu)
 {
 	struct sysfs at;
 	_close_ int dir = open_function(&b->sys, dev, &at);
+	struct vgpu_types *types = dir < 0 ? NULL : types_new();
+	const struct vgpu_world *world = types ? vgpu_world_at(&at) : NULL;
 
-	return dir < 0 ? NULL : vgpu_list_at(&at, is_vgpu, b->known);
+	if (world)
+		world->list(&at, is_vgpu, b->known, types);
+	return types ? types_shrink(types) : NULL;
+}
+
+/* Is it the vGPU that the model has? No event tells of another one. Of mediated devices only their
+ * own operation does anything. */
+static bool is_same(struct backend *b, const struct key *key, bool *ret_is_vgpu)
+{
+	char id[TYPE_ID] = "", now[TYPE_ID], mdev[sizeof(((struct facts *)0)->mdev)] = "";
+	const struct device *dev;
+
+	model_lock(b->model);
+	dev = model_find(b->model, key);
+	if (dev) {
+		STR_COPY(id, dev->facts.profile_id);
+		STR_COPY(mdev, dev->facts.mdev);
+	}
+	model_unlock(b->model);
+	if (!dev || (vendor_id(&b->sys, key, now) && strcmp(now, id)))
+		return false;
+	/* Another operation may be ending it. */
+	*ret_is_vgpu = mdev[0] &&
+		       sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/%s", key->name, mdev);
+	return true;
+}
+
+bool vgpu_extra(struct backend *b, const struct key *dev, const struct facts *f, void **ret)
+{
+	bool is_vgpu = f && f->profile_id[0];
+
+	if (dev->bus == BUS_MDEV) /* it becomes nothing else, but has a name */
+		*ret = f ? types_new() : NULL;
+	else if (!f && !is_same(b, dev, &is_vgpu))
+		return false;
+	else if (!f || f->caps & CAP_TYPES)
+		*ret = vgpu_list(b, dev, is_vgpu);
+	return true;
 }

@@ -47,14 +47,12 @@ const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *
 /* Reads what lies beside the parameters of a vGPU in this directory. */
 void vgpu_details(const struct sysfs *at, const char *dir, struct facts *f);
 
-/* Is it another vGPU than the one with this id ("": none), of which no event has told? */
-bool vgpu_changed(const struct sysfs *s, const struct key *dev, const char *id);
 /* The id of the vGPU that it is now; "": none, or it cannot be read. */
 void vgpu_id(const struct sysfs *s, const struct key *dev, char ret[static TYPE_ID]);
 /* A list that must be freed, of the types that can be made of the function; NULL: of none. is_vgpu:
  * it is one of its card's vGPUs. */
 struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, bool is_vgpu);
-/* Likewise. at: a sysfs root at the function's directory. */
-struct vgpu_types *vgpu_list_at(const struct sysfs *at, bool is_vgpu, struct known *known);
+/* Such a list for struct backend_ops. */
+bool vgpu_extra(struct backend *b, const struct key *dev, const struct facts *f, void **ret);
 
 #endif

@@ -74,15 +74,13 @@ int mdev_remove(struct backend *b, struct step *step, const char *uuid, unsigned
 	return rc == -ENOENT ? 0 : rc; /* it has ended by itself */
 }
 
-static int observe(const struct backend *b, const struct key *dev, struct facts *ret,
-		   struct vgpu_types **ret_types)
+static int observe(const struct backend *b, const struct key *dev, struct facts *ret)
 {
 	const struct sysfs *s = &b->sys;
 	struct facts f = facts_none;
 	char dir[sizeof(MDEV_DEVICES) + KEY_NAME], details[sizeof(dir) + 16];
 	int64_t node = -1;
 
-	*ret_types = NULL;
 	f.inode = sysfs_inode(s, MDEV_DEVICES "/%s", dev->name);
 	if (!mdev_parent(s, dev->name, &f) ||
 	    sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s/physfn", f.parent.name))
@@ -105,7 +103,6 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	f.caps = CAP_VGPU | CAP_PORT;
 	f.serial_known = true; /* it is known by its UUID */
 	*ret = f;
-	*ret_types = types_new(); /* it becomes nothing else, but has a name */
 	return 0;
 }
 

@@ -21,7 +21,7 @@ static int look(const struct sysfs *s, const char *name, struct device *ret)
 	*ret = (struct device){ 0 };
 	if (!key_make(BUS_PCI, name, &ret->key))
 		return -EINVAL;
-	if (pci_observe(s, NULL, &ret->key, &ret->facts, NULL))
+	if (pci_observe(s, NULL, &ret->key, &ret->facts))
 		return -ENODEV;
 	ret->facts.serial_known = !serial_tell(s, &ret->key, true, serial) && serial[0] != '-';
 	if (ret->facts.serial_known)

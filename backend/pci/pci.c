@@ -372,7 +372,7 @@ static bool gone(int code)
 }
 
 int pci_observe(const struct sysfs *s, struct known *known, const struct key *dev,
-		struct facts *ret, struct vgpu_types **ret_types)
+		struct facts *ret)
 {
 	struct facts f = facts_none;
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, PCI_DEVICES "/%s", dev->name);
@@ -413,9 +413,6 @@ int pci_observe(const struct sysfs *s, struct known *known, const struct key *de
 		return -ENODEV;
 	keep_ids(&look, known, st.st_ino);
 	*ret = f;
-	if (ret_types)
-		*ret_types = f.caps & CAP_TYPES ? vgpu_list_at(&look.at, f.profile_id[0], known)
-						: NULL;
 	return 0;
 }
 
@@ -462,10 +459,9 @@ int pci_vf_index(const struct sysfs *s, const struct key *pf, const char *vf)
 	return search.index;
 }
 
-static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret,
-		       struct vgpu_types **ret_types)
+static int observe_pci(const struct backend *b, const struct key *dev, struct facts *ret)
 {
-	int rc = pci_observe(&b->sys, b->known, dev, ret, ret_types);
+	int rc = pci_observe(&b->sys, b->known, dev, ret);
 
 	if (rc)
 		return rc;

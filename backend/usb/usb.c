@@ -312,8 +312,7 @@ static void read_authorized(const struct sysfs *s, const char *name, struct fact
 	f->unauthorized = !authorized;
 }
 
-static int observe(const struct backend *b, const struct key *dev, struct facts *ret,
-		   struct vgpu_types **ret_types)
+static int observe(const struct backend *b, const struct key *dev, struct facts *ret)
 {
 	static const char *const attrs[3] = { "bDeviceClass", "bDeviceSubClass", "bDeviceProtocol" };
 	const struct sysfs *s = &b->sys;
@@ -323,7 +322,6 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 
 	f.inode = sysfs_inode(s, USB_DEVICES "/%s", name);
 	rc = read_ids(s, name, &f);
-	*ret_types = NULL;
 	if (rc)
 		return rc;
 	f.class_code = class_of(s, name, attrs);

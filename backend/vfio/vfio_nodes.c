@@ -41,9 +41,8 @@ bool vfio_owner(const struct vfio_group *g, struct node_owner *ret)
 static int find_nodes(struct backend *b, const struct key *dev, struct nodes *ret, struct err *err)
 {
 	char *save = NULL;
-	_free_ struct vgpu_types *types = NULL;
 	struct facts f;
-	int rc = b->buses[dev->bus]->observe(b, dev, &f, &types);
+	int rc = b->buses[dev->bus]->observe(b, dev, &f);
 
 	*ret = (struct nodes){ 0 };
 	if (rc)

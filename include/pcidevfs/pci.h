@@ -13,7 +13,6 @@ struct roots;
 struct key;
 struct known;
 struct sysfs;
-struct vgpu_types;
 
 #define PCI_DEVICES "bus/pci/devices"
 #define PCI_PROBE "bus/pci/drivers_probe" /* an address: the kernel chooses a driver */
@@ -31,10 +30,9 @@ void pci_quote(char *text);
  * drivers, critical and holders (""). Absent or garbled values read as if the kernel had none, but
  * a PF stays one. facts.garbled tells garbled values and an absent id or class. Returns 0, -ENODEV
  * if there is no such function (any more), or -errno if we failed to look. known (may be NULL): its
- * ids are read once (backend/known.h). *ret_types (ret_types may be NULL): the vGPU types that can
- * be made of it, to be freed, or NULL. */
+ * ids are read once (backend/known.h). */
 int pci_observe(const struct sysfs *s, struct known *known, const struct key *dev,
-		struct facts *ret, struct vgpu_types **ret_types);
+		struct facts *ret);
 
 /* Where a device sits: its resolved path in sysfs without bus numbers, "0000:00/1c.4/00.0". "" if
  * it does not fit. Pure. */

@@ -88,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		dir = make_root();
 	put(dir, data, size);
 	if (!key_make(BUS_PCI, ADDRESS, &key) || sysfs_open(&s, root, root, root, NULL) ||
-	    pci_observe(&s, NULL, &key, &f, NULL))
+	    pci_observe(&s, NULL, &key, &f))
 		abort();
 	if (f.class_code > 0xffffff || f.numa_node < -1 || f.total_vfs < -1 ||
 	    f.total_vfs > 0xffff || f.iommu_group < -1 || f.num_vfs ||

@@ -26,7 +26,7 @@ static struct facts observe(void)
 	struct sysfs s;
 
 	CHECK(!sysfs_open(&s, roots.sysfs, roots.dev, roots.proc, NULL));
-	CHECK_EQ(pci_observe(&s, NULL, &key, &f, NULL), 0);
+	CHECK_EQ(pci_observe(&s, NULL, &key, &f), 0);
 	sysfs_close(&s);
 	return f;
 }

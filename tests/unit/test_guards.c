@@ -152,10 +152,10 @@ DEFINE_TEST(guards_answers_overtake_older_ones)
 	host_file("36 35 8:0 / /srv rw,relatime shared:1 - ext4 /dev/sda rw\n", "proc/1/mountinfo");
 	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 0, NULL), 0);
 	check_facts(&key, "disk sda is mounted on /srv", "pid=7 comm=\"usbip\"");
-	CHECK_EQ(ask_is_overtaken(&ours, &key), 0);
+	CHECK_EQ(ask_takes(&ours, &key), 1);
 	own->began_us = 1;
 	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 0, NULL), 0);
-	CHECK_EQ(ask_is_overtaken(&ours, &key), 1);
+	CHECK_EQ(ask_takes(&ours, &key), 0);
 	own->asks = false;
 	fake_close(&world);
 }
@@ -294,7 +294,7 @@ DEFINE_TEST(guards_that_put_off_a_device_overtake_no_answer_about_it)
 
 		CHECK_EQ(ask_run(&own, devs, 2), 0);
 	}
-	CHECK_EQ(ask_is_overtaken(&op, &devs[1]), 1);
-	CHECK_EQ(ask_is_overtaken(&op, &devs[0]), 0);
+	CHECK_EQ(ask_takes(&op, &devs[1]), 0);
+	CHECK_EQ(ask_takes(&op, &devs[0]), 1);
 	fake_close(&world);
 }

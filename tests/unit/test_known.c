@@ -81,7 +81,7 @@ static struct facts observe(struct known *known)
 
 	CHECK(key_make(BUS_PCI, FUNCTION, &key));
 	host_open(&s);
-	CHECK_EQ(pci_observe(&s, known, &key, &f, NULL), 0);
+	CHECK_EQ(pci_observe(&s, known, &key, &f), 0);
 	sysfs_close(&s);
 	return f;
 }

@@ -335,8 +335,7 @@ DEFINE_TEST(listen_mends_an_overflow_by_looking_at_everything)
 
 /* A bus that nobody reads yet, as it would be added: functions and a row. */
 
-static int stick_observe(const struct backend *b, const struct key *dev, struct facts *ret,
-			 struct vgpu_types **ret_types)
+static int stick_observe(const struct backend *b, const struct key *dev, struct facts *ret)
 {
 	struct facts f = facts_none;
 	int64_t vendor;
@@ -346,7 +345,6 @@ static int stick_observe(const struct backend *b, const struct key *dev, struct 
 		return -ENODEV;
 	f.vendor = (uint16_t)vendor;
 	*ret = f;
-	*ret_types = NULL;
 	return 0;
 }
 

@@ -27,7 +27,7 @@ static int observe(const char *address, struct facts *ret)
 	int rc;
 
 	CHECK(!sysfs_open(&s, roots.sysfs, roots.dev, roots.proc, NULL));
-	rc = pci_observe(&s, NULL, &key, ret, NULL);
+	rc = pci_observe(&s, NULL, &key, ret);
 	sysfs_close(&s);
 	return rc;
 }

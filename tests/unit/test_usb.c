@@ -114,21 +114,20 @@ DEFINE_TEST(usb_names_come_from_usb_ids)
 DEFINE_TEST(usb_with_missing_descriptors)
 {
 	struct backend *b = calloc(1, sizeof(*b));
-	struct vgpu_types *types;
 	struct facts f;
 	struct key key;
 
 	CHECK(b && key_make(BUS_USB, "1-1", &key));
 	host_open(&b->sys);
-	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), -ENODEV);
+	CHECK_EQ(usb_bus.observe(b, &key, &f), -ENODEV);
 	host_file("", "sys/bus/usb/devices/1-1/urbnum");
-	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), 0);
+	CHECK_EQ(usb_bus.observe(b, &key, &f), 0);
 	CHECK_STR(f.garbled, "there is no idVendor");
 	host_file("0627\n", "sys/bus/usb/devices/1-1/idVendor");
-	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), 0);
+	CHECK_EQ(usb_bus.observe(b, &key, &f), 0);
 	CHECK_STR(f.garbled, "there is no idProduct");
 	host_file("0001\n", "sys/bus/usb/devices/1-1/idProduct");
-	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), 0);
+	CHECK_EQ(usb_bus.observe(b, &key, &f), 0);
 	CHECK_STR(f.garbled, "");
 	CHECK_EQ(f.serial, 0);
 	CHECK_STR(f.usb_serial, "");
@@ -143,7 +142,7 @@ DEFINE_TEST(usb_with_missing_descriptors)
 	host_file("zz\n", "sys/bus/usb/devices/1-1/1-1:1.2/bInterfaceClass");
 	host_link("../../drivers/usbfs", "sys/bus/usb/devices/1-1/1-1:1.2/driver");
 	host_link("../../drivers/cdc_acm", "sys/bus/usb/devices/1-1/1-1:1.10/driver");
-	CHECK_EQ(usb_bus.observe(b, &key, &f, &types), 0);
+	CHECK_EQ(usb_bus.observe(b, &key, &f), 0);
 	CHECK_STR(f.interfaces, "1.0 000000 -\n1.2 000000 -\n1.10 000000 cdc_acm");
 	CHECK_STR(f.driver, "cdc_acm");
 	CHECK_EQ(f.use, USE_HOST);
@@ -176,7 +175,6 @@ DEFINE_TEST(usb_that_goes_while_it_is_read_is_gone)
 		host_file("", "sys/bus/usb/devices/1-1/entry%d", i);
 	for (int i = 0; i < 50 && !rc; i++) {
 		int watch = inotify_init1(IN_CLOEXEC);
-		struct vgpu_types *types;
 		pthread_t thread;
 		struct facts f;
 		struct key key;
@@ -185,7 +183,7 @@ DEFINE_TEST(usb_that_goes_while_it_is_read_is_gone)
 		host_file("0627\n", "sys/bus/usb/devices/1-1/idVendor");
 		CHECK(inotify_add_watch(watch, "sys/bus/usb/devices/1-1/speed", IN_OPEN) >= 0);
 		CHECK(!pthread_create(&thread, NULL, take_ids_away, &watch));
-		rc = usb_bus.observe(b, &key, &f, &types);
+		rc = usb_bus.observe(b, &key, &f);
 		CHECK(!pthread_join(thread, NULL));
 		close(watch);
 	}
