@@ -61,17 +61,13 @@ static int claim_expand(struct model *m, const struct device *dev, const struct 
 	return rc ? rc : way->expand(m, dev, request, plan, err);
 }
 
-static int claim_predict(struct model *m, const struct request *request, struct plan *plan,
-			 struct err *err)
+static int claim_predict(struct model *m, const struct device *parent,
+			 const struct request *request, struct plan *plan, struct err *err)
 {
 	const struct claim_ops *const *way = claim_ways;
-	struct key parent = request->dev; /* "<PF>/virtfn<N>" */
-	const struct device *pf;
 
-	parent.name[strcspn(parent.name, "/")] = '\0';
-	pf = model_find(m, &parent);
 	while (*way && (!serves(*way, request->dev.bus) ||
-			((*way)->fits_child && !(pf && (*way)->fits_child(pf)))))
+			((*way)->fits_child && !(parent && (*way)->fits_child(parent)))))
 		way++;
 	return *way && (*way)->predict ? (*way)->predict(m, request, plan, err) : 0;
 }

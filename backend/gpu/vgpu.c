@@ -128,25 +128,14 @@ static int profile_expand(struct model *m, const struct device *dev, const struc
 	return rc ? rc : plan_params(dev, plan, err);
 }
 
-/* "0000:02:00.0/virtfn2": its card is known, and so may be the card's types. */
-static int refuse_foreseen(struct model *m, const struct request *request, const struct plan *plan,
-			   struct err *err)
+/* What is to be of it may depend on the types of its card. */
+static int profile_predict(struct model *m, const struct device *card,
+			   const struct request *request, struct plan *plan, struct err *err)
 {
-	const struct device *card;
-	struct key key;
-	char name[KEY_NAME];
+	int rc = 0;
 
-	snprintf(name, sizeof(name), "%.*s", (int)strcspn(request->dev.name, "/"),
-		 request->dev.name);
-	card = key_make(BUS_PCI, name, &key) ? model_find(m, &key) : NULL;
-	return card ? vgpu_refuse_foreseen(m, card, request, plan, err) : 0;
-}
-
-static int profile_predict(struct model *m, const struct request *request, struct plan *plan,
-			   struct err *err)
-{
-	int rc = request->value[0] ? refuse_foreseen(m, request, plan, err) : 0;
-
+	if (request->value[0] && card)
+		rc = vgpu_refuse_foreseen(m, card, request, plan, err);
 	return rc || !request->value[0]
 		       ? rc
 		       : plan_step(plan, &vgpu_profile, &request->dev, request->value, err);
@@ -266,10 +255,11 @@ static int params_expand(struct model *m, const struct device *dev, const struct
 	return rc ? rc : plan_step(plan, &vgpu_params, &dev->key, request->value, err);
 }
 
-static int params_predict(struct model *m, const struct request *request, struct plan *plan,
-			  struct err *err)
+static int params_predict(struct model *m, const struct device *card,
+			  const struct request *request, struct plan *plan, struct err *err)
 {
 	(void)m;
+	(void)card;
 	return request->value[0] ? plan_step(plan, &vgpu_params, &request->dev, request->value, err)
 				 : 0;
 }

@@ -132,6 +132,7 @@ void names_description(const struct facts *facts, const char *class_name, const 
 	snprintf(ids[2], sizeof(ids[2]), "Device %04x", facts->device);
 	snprintf(text, sizeof(text), "%s: %s %s", class_name ?: ids[0], vendor ?: ids[1],
 		 product ?: ids[2]);
+	str_fit(text, size);
 	str_copy(buf, size, text);
 }
 

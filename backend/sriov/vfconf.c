@@ -141,12 +141,13 @@ static int expand(struct model *m, const struct device *dev, const struct reques
 	return rc ? rc : plan_step_forced(plan, &vfconf_verb, &dev->key, text, request->force, err);
 }
 
-static int predict(struct model *m, const struct request *request, struct plan *plan,
-		   struct err *err)
+static int predict(struct model *m, const struct device *pf, const struct request *request,
+		   struct plan *plan, struct err *err)
 {
 	char text[VFCONF_TEXT] = "";
 
 	(void)m;
+	(void)pf;
 	if (!request->value[0])
 		return 0;
 	vfconf_add(text, vfconf_find(request->file), request->value);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "backend/ids.h"
+#include "pcidevfs/names.h"
 #include "pcidevfs/util.h"
 #include "usb.h"
 
@@ -37,26 +38,20 @@ static const struct {
 	{ 0xff, "Vendor Specific" },
 };
 
-/* own: what the device says of itself. */
-static const char *name_of(const char *listed, const char *own, const char *made)
-{
-	return listed && *listed ? listed : own[0] ? own : made;
-}
-
 void usb_names(const struct ids *ids, const struct facts *f, struct names *ret)
 {
 	struct ids_names is = ids_find(ids, IDS_VENDORS, f->vendor, f->device);
-	char class[32], made[2][16], text[768];
+	const char *vendor = is.top && *is.top ? is.top : f->manufacturer;
+	const char *product = is.below && *is.below ? is.below : f->product;
+	char class[32];
 
 	snprintf(class, sizeof(class), "Unknown (0x%02x)", f->class_code >> 16 & 0xff);
 	for (size_t i = 0; i < ARRAY_SIZE(words); i++)
 		if (words[i].class == f->class_code >> 16)
 			STR_COPY(class, words[i].word);
-	snprintf(made[0], sizeof(made[0]), "Vendor %04x", f->vendor);
-	snprintf(made[1], sizeof(made[1]), "Device %04x", f->device);
-	snprintf(text, sizeof(text), "%s: %s %s", class, name_of(is.top, f->manufacturer, made[0]),
-		 name_of(is.below, f->product, made[1]));
-	STR_FIT(ret->description, text);
+	names_description(f, class, *vendor ? vendor : NULL, *product ? product : NULL,
+			  ret->description, sizeof(ret->description));
 	str_clean(ret->description);
-	snprintf(ret->resource, sizeof(ret->resource), "kubevirt.io/usb-%04x-%04x", f->vendor, f->device);
+	snprintf(ret->resource, sizeof(ret->resource), "kubevirt.io/usb-%04x-%04x", f->vendor,
+		 f->device);
 }

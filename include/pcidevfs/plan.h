@@ -94,10 +94,11 @@ struct method {
 	 * have one with that index (-1: it has a name). NULL: makes none. */
 	int (*foresee)(const struct device *parent, int32_t index, struct device *ret,
 		       struct err *err);
-	/* Adds the steps for a device that an earlier request will make (its name is such as
-	 * "0000:02:00.0/virtfn2"), or refuses, as far as can be known. NULL: nothing is known. */
-	int (*predict)(struct model *m, const struct request *request, struct plan *plan,
-		       struct err *err);
+	/* Adds the steps for a device that an earlier request will make of this parent (its name is
+	 * such as "0000:02:00.0/virtfn2"), or refuses, as far as can be known. NULL: nothing is
+	 * known. */
+	int (*predict)(struct model *m, const struct device *parent, const struct request *request,
+		       struct plan *plan, struct err *err);
 	/* Records in dev, which is from model_edit(), what must be known before the first step;
 	 * model locked. May be NULL. */
 	int (*prepare)(struct model *m, struct device *dev, const struct request *request,

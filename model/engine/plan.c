@@ -298,6 +298,7 @@ static int resolve(struct model *m, const struct request *requests, size_t n, st
 /* The steps for a device that an earlier request will make can only be predicted. */
 static int foretell(struct model *m, const struct item *it, struct plan *p, struct err *err)
 {
+	const struct device *parent = model_find(m, request_parent(&it->request));
 	struct request w = it->request;
 	char virtfn[16] = "";
 
@@ -309,7 +310,7 @@ static int foretell(struct model *m, const struct item *it, struct plan *p, stru
 	w.child = 0;
 	snprintf(w.dev.name + strlen(w.dev.name), sizeof(w.dev.name) - strlen(w.dev.name), "%s",
 		 virtfn);
-	return it->method->predict(m, &w, p, err);
+	return it->method->predict(m, parent, &w, p, err);
 }
 
 /* In a prediction: an existing VF whose PF's earlier steps make it anew counts as one that will
