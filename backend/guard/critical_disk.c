@@ -237,19 +237,9 @@ static void loops(struct disks *disks, const struct item *loop)
 		items_need(&disks->all, find_node(disks, backing), RANK_HOLDER, what);
 }
 
-/* The first by name after `last`, which may be the same buffer; false: there is none. */
-static bool next_holder(DIR *dir, const char *last, char ret[static DISK_NAME])
+static int by_text(const void *left, const void *right)
 {
-	char next[DISK_NAME] = "";
-	struct dirent *e;
-
-	rewinddir(dir);
-	while ((e = readdir(dir)))
-		if (e->d_name[0] != '.' && strcmp(e->d_name, last) > 0 &&
-		    (!*next || strcmp(e->d_name, next) < 0))
-			STR_COPY(next, e->d_name);
-	memcpy(ret, next, sizeof(next));
-	return *next;
+	return strcmp(left, right);
 }
 
 /* In the order of their names: the first is the one shown, and those forced are the same again. */
@@ -257,11 +247,17 @@ static void holders(struct disks *disks, struct item *d)
 {
 	_closedir_ DIR *dir =
 		sysfs_dir(disks->all.scan->s, ROOT_SYS, "class/block/%s/holders", d->name);
-	char name[DISK_NAME] = "", what[WHAT_MAX];
+	char names[CAUSES_MAX + 1][DISK_NAME], what[WHAT_MAX];
+	const struct dirent *e;
+	size_t n = 0;
 
-	disks->all.detail = name;
-	for (size_t i = 0; dir && i <= CAUSES_MAX && next_holder(dir, name, name); i++) {
-		snprintf(what, sizeof(what), "is held by %s", name);
+	while (dir && n < ARRAY_SIZE(names) && (e = readdir(dir)))
+		if (e->d_name[0] != '.')
+			STR_COPY(names[n++], e->d_name);
+	qsort(names, n, sizeof(names[0]), by_text);
+	for (size_t i = 0; i < n; i++) {
+		disks->all.detail = names[i];
+		snprintf(what, sizeof(what), "is held by %s", names[i]);
 		items_guard(&disks->all, d, RANK_HOLDER, what);
 		mark_used(disks, d);
 	}

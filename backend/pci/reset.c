@@ -12,13 +12,14 @@
 #include "pcidevfs/plan.h"
 #include "backend/use.h"
 
-/* Turns the kernel's errno into the cause, as far as it can be found. */
-static int explain(struct backend *b, const struct step *step, int rc, unsigned int ms,
-		   struct err *err)
+static int reset_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	const char *name = step->dev.name;
-	int r = step_trouble(b, step->verb->name, &step->dev, rc, ms, "it does not come back", err);
+	int rc = step_write(b, step, ms, "1", PCI_DEVICES "/%s/reset", name), r;
 
+	if (!rc)
+		return 0;
+	r = step_trouble(b, step->verb->name, &step->dev, rc, ms, "it does not come back", err);
 	if (r)
 		return r;
 	if (rc == -ENOTTY || rc == -ENOENT)
@@ -29,13 +30,6 @@ static int explain(struct backend *b, const struct step *step, int rc, unsigned 
 			name);
 	return fail(err, EIO, "reset of %s was refused by the kernel: %s; dmesg may say why", name,
 		    strerror(-rc));
-}
-
-static int reset_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
-{
-	int rc = step_write(b, step, ms, "1", PCI_DEVICES "/%s/reset", step->dev.name);
-
-	return rc ? explain(b, step, rc, ms, err) : 0;
 }
 
 /* The kernel itself waits up to 60 s for a function to come back. */
