@@ -152,15 +152,13 @@ __attribute__((format(printf, 2, 3))) static bool because(struct device *dev, co
 	return true;
 }
 
-static bool is_stuck(struct device *dev, const struct peers *peers)
+static bool is_stuck(struct device *dev)
 {
-	(void)peers;
 	return dev->stuck[0] && because(dev, "%s", dev->stuck);
 }
 
-static bool is_busy(struct device *dev, const struct peers *peers)
+static bool is_busy(struct device *dev)
 {
-	(void)peers;
 	return dev->busy[0] && because(dev, "%s is running", dev->busy);
 }
 
@@ -245,11 +243,10 @@ static bool is_lost(struct device *dev)
 		       claim, missing_node(dev, node));
 }
 
-static bool is_unhealthy(struct device *dev, const struct peers *peers)
+static bool is_unhealthy(struct device *dev)
 {
 	char doubt[DOUBT_TEXT];
 
-	(void)peers;
 	device_doubt(dev, doubt);
 	return (doubt[0] && because(dev, "%s", doubt)) || is_dead(dev) || is_lost(dev) ||
 	       (is_replugged(dev) &&
@@ -300,9 +297,8 @@ void device_former_driver(const struct device *dev, char buf[static DRIVER_NAME]
 }
 
 /* Shown as busy, like during the operation that follows. */
-static bool is_coming(struct device *dev, const struct peers *peers)
+static bool is_coming(struct device *dev)
 {
-	(void)peers;
 	if (!device_is_coming(dev))
 		return false;
 	if (!device_is_known(dev))
@@ -316,22 +312,20 @@ static bool is_coming(struct device *dev, const struct peers *peers)
 	return because(dev, "stored as claimed by %.160s, which is being restored", dev->intended);
 }
 
-static bool is_allocated(struct device *dev, const struct peers *peers)
+static bool is_allocated(struct device *dev)
 {
-	(void)peers;
 	if (!device_is_allocated(dev))
 		return false;
 	return device_with_pod(dev) ? because(dev, "allocated to %s", dev->intent.allocated)
 				    : because(dev, "allocated to a pod that is not known yet");
 }
 
-static bool is_held(struct device *dev, const struct peers *peers)
+static bool is_held(struct device *dev)
 {
 	static const char unsure[] = "unsure ";
 	const char *line = dev->facts.holder;
 	bool sure = strncmp(line, unsure, strlen(unsure)) != 0;
 
-	(void)peers;
 	return line[0] && dev->facts.use == USE_GUEST &&
 	       because(dev, "%sheld open by a process, see holders", sure ? "" : "perhaps ");
 }
@@ -430,9 +424,8 @@ static bool is_of_host(struct device *dev)
 	return dev->refused_code == EOPNOTSUPP && because(dev, "%s", dev->refused);
 }
 
-static bool is_host(struct device *dev, const struct peers *peers)
+static bool is_host(struct device *dev)
 {
-	(void)peers;
 	return is_of_host(dev) && (!dev->unmet[0] || because(dev, "%s", dev->unmet));
 }
 
@@ -447,23 +440,30 @@ static bool is_left_out(struct device *dev, const struct peers *peers)
 		       peers->claimed->intent.claim);
 }
 
-static bool is_free(struct device *dev, const struct peers *peers)
+static bool is_free(struct device *dev)
 {
-	(void)peers;
 	return because(dev, "%s", dev->unmet);
 }
 
 /* The first that fits; one state has several rows. */
 static const struct {
 	enum state state;
-	bool (*fits)(struct device *dev, const struct peers *peers); /* also writes the reason */
+	/* Either of them; also writes the reason. */
+	bool (*fits)(struct device *dev);
+	bool (*fits_with)(struct device *dev, const struct peers *peers);
 } states[] = {
-	{ STATE_STUCK, is_stuck },	   { STATE_BUSY, is_busy },
-	{ STATE_UNHEALTHY, is_unhealthy }, { STATE_UNHEALTHY, is_spoilt },
-	{ STATE_UNHEALTHY, is_shared },	   { STATE_BUSY, is_coming },
-	{ STATE_ALLOCATED, is_allocated }, { STATE_HELD, is_held },
-	{ STATE_CLAIMED, is_claimed },	   { STATE_HOST, is_host },
-	{ STATE_UNHEALTHY, is_left_out },  { STATE_FREE, is_free },
+	{ STATE_STUCK, is_stuck },
+	{ STATE_BUSY, is_busy },
+	{ STATE_UNHEALTHY, is_unhealthy },
+	{ STATE_UNHEALTHY, .fits_with = is_spoilt },
+	{ STATE_UNHEALTHY, .fits_with = is_shared },
+	{ STATE_BUSY, is_coming },
+	{ STATE_ALLOCATED, is_allocated },
+	{ STATE_HELD, is_held },
+	{ STATE_CLAIMED, .fits_with = is_claimed },
+	{ STATE_HOST, is_host },
+	{ STATE_UNHEALTHY, .fits_with = is_left_out },
+	{ STATE_FREE, is_free },
 };
 
 void device_derive(struct device *dev, struct peers peers)
@@ -473,7 +473,7 @@ void device_derive(struct device *dev, struct peers peers)
 	device_identify(dev);
 	refuse_kind(dev);
 	dev->taken = false;
-	while (!states[i].fits(dev, &peers))
+	while (!(states[i].fits ? states[i].fits(dev) : states[i].fits_with(dev, &peers)))
 		i++;
 	dev->state = states[i].state;
 }

@@ -122,9 +122,8 @@ bool intents_place(const struct intents *in, struct stat *ret)
 
 void statedir_close(struct statedir *d)
 {
-	closep(&d->lock_fd);
-	closep(&d->fd);
-	d->fd = d->lock_fd = -1;
+	drop_fd(&d->lock_fd);
+	drop_fd(&d->fd);
 }
 
 /* It may be removed and made again, or a file system mounted over it. */
@@ -144,57 +143,28 @@ static int ask(struct intents *in, const char *what, const char *text)
 	return in->world.state(in->world.backend, what, text);
 }
 
-static int far_create(void *ctx, const char *name)
+/* As intent_replace(). */
+static int far_replace(struct intents *in, const char *text, size_t len)
 {
-	(void)name;
-	return ask(ctx, "create", "");
-}
-
-static ssize_t far_write(void *ctx, int fd, const char *data, size_t len)
-{
+	int rc = len > INTENT_MAX ? -EFBIG : ask(in, "create", "");
 	char part[WORLD_STATE_TEXT];
-	size_t n = len < sizeof(part) ? len : sizeof(part) - 1;
-	int rc;
 
-	(void)fd;
-	memcpy(part, data, n);
-	part[n] = '\0';
-	rc = ask(ctx, "append", part);
-	return rc ? rc : (ssize_t)n;
+	for (size_t n; len && !rc; text += n, len -= n) {
+		n = len < sizeof(part) ? len : sizeof(part) - 1;
+		memcpy(part, text, n);
+		part[n] = '\0';
+		rc = ask(in, "append", part);
+	}
+	rc = rc ? rc : ask(in, "sync", "");
+	rc = rc ? rc : ask(in, "rename", "");
+	return rc ? rc : ask(in, "sync_dir", "");
 }
 
-static int far_sync(void *ctx, int fd)
+int statedir_replace(struct intents *in, const char *text, size_t len)
 {
-	(void)fd;
-	return ask(ctx, "sync", "");
-}
+	struct disk disk = disk_at(&in->at.fd);
 
-static int far_close(void *ctx, int fd)
-{
-	(void)ctx;
-	(void)fd;
-	return 0;
-}
-
-static int far_rename(void *ctx, const char *from, const char *to)
-{
-	(void)from;
-	(void)to;
-	return ask(ctx, "rename", "");
-}
-
-static int far_sync_dir(void *ctx)
-{
-	return ask(ctx, "sync_dir", "");
-}
-
-struct disk statedir_disk(struct intents *in)
-{
-	if (!in->at.far)
-		return disk_at(&in->at.fd);
-	return (struct disk){
-		in, far_create, far_write, far_sync, far_close, far_rename, far_sync_dir
-	};
+	return in->at.far ? far_replace(in, text, len) : intent_replace(&disk, text, len);
 }
 
 /* The helper has the lock only while it writes; the next serving process takes it for good. */

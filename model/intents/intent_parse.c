@@ -28,6 +28,18 @@ static int set_owner(struct record *r, const char *file, const char *text)
 	return record_add_owner(r, &o);
 }
 
+/* o's text takes the place of *text. */
+static int put_text(char **text, struct out *o)
+{
+	if (o->failed) {
+		out_free(o);
+		return -ENOMEM;
+	}
+	free(*text);
+	*text = o->data;
+	return 0;
+}
+
 static int keep_unknown(struct record *r, const struct pair *p)
 {
 	struct out o = { 0 };
@@ -38,13 +50,7 @@ static int keep_unknown(struct record *r, const struct pair *p)
 	else
 		out_printf(&o, p->quoted ? "%s%s=\"%s\"" : "%s%s=%s", o.len ? " " : "", p->key,
 			   p->value);
-	if (o.failed) {
-		out_free(&o);
-		return -ENOMEM;
-	}
-	free(r->extra);
-	r->extra = o.data;
-	return 0;
+	return put_text(&r->extra, &o);
 }
 
 static int set_former(struct record *r, const char *name, const char *value)
@@ -144,13 +150,7 @@ static int keep_line(struct records *rs, const char *line)
 	struct out o = { 0 };
 
 	out_printf(&o, "%s%s\n", rs->other ? rs->other : "", line);
-	if (o.failed) {
-		out_free(&o);
-		return -ENOMEM;
-	}
-	free(rs->other);
-	rs->other = o.data;
-	return 0;
+	return put_text(&rs->other, &o);
 }
 
 /* The length covered by the line's checksum; 0: it is wrong or missing. */

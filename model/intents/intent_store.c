@@ -140,13 +140,12 @@ static int load(struct intents *in, struct err *err)
 
 static int write_out(struct intents *in, const struct out *text, struct err *err)
 {
-	struct disk disk = statedir_disk(in);
 	struct err why = { 0 };
 	uint64_t before = now_us();
 	int rc = in->at.far ? 0 : statedir_keep_lock(in, &why);
 	unsigned int took;
 
-	if (!rc && (rc = intent_replace(&disk, out_text(text), text->len)))
+	if (!rc && (rc = statedir_replace(in, out_text(text), text->len)))
 		fail(&why, -rc, "the request cannot be saved in %s/" INTENT_FILE ": %s; %s",
 		     in->dir, strerror(-rc), statedir_way_out(rc));
 	took = (unsigned int)(now_us() - before);
@@ -441,7 +440,7 @@ int rewrite_end(struct rewrite *w, int rc, struct err *err)
 	bool gone, optional = !rc && w->optional;
 
 	for (size_t i = 0; i < w->next.n && !rc; i++)
-		if (w->next.v[i] && record_is_empty(w->next.v[i]))
+		if (w->next.v[i] && w->next.v[i]->fresh && record_is_empty(w->next.v[i]))
 			rewrite_drop(w, i);
 	if (!rc && statedir_has_moved(in, &gone))
 		rc = statedir_follow(in, err);

@@ -130,8 +130,8 @@ bool statedir_has_moved(const struct intents *in, bool *ret_gone);
 /* Uses the directory that is at the path now; if there is none, makes it. -EBUSY: it has intents of
  * its own. */
 int statedir_follow(struct intents *in, struct err *err);
-/* Where the file is written now. */
-struct disk statedir_disk(struct intents *in);
+/* intent_replace() where the file is written now. */
+int statedir_replace(struct intents *in, const char *text, size_t len);
 
 /* intent_disk.c. Beside the former copy, then swapped: a process killed meanwhile leaves either. */
 void copy_keep(struct intents *in, const char *text, size_t len);
