@@ -17,7 +17,7 @@ struct index {
 		uint32_t next; /* slot + 1; 0: none */
 		uint32_t hash;
 		bool linked;
-	} *of;
+	} * of;
 };
 
 /* For slots below max. Returns 0 or -ENOMEM. Pages are touched as slots are linked. */

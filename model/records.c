@@ -197,8 +197,7 @@ static void adopt(struct model *m, uint32_t i)
 			edit_slot(m, i);
 	}
 	if (slot_word(m, i) & (WORD_LIVE | WORD_GONE))
-		if (s->pending || s->telling ||
-		    d->generation > s->heard)
+		if (s->pending || s->telling || d->generation > s->heard)
 			dispatch_enqueue(m, i, atomic_load(&m->a->generation));
 }
 

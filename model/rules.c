@@ -166,11 +166,10 @@ void device_doubt(const struct device *dev, char buf[static DOUBT_TEXT])
 {
 	buf[0] = '\0';
 	if (dev->facts.garbled[0])
-		snprintf(
-			buf, DOUBT_TEXT,
-			"sysfs holds invalid data for %s (%s); pcidevfs does not touch it until "
-			"that is fixed",
-			dev->key.name, dev->facts.garbled);
+		snprintf(buf, DOUBT_TEXT,
+			 "sysfs holds invalid data for %s (%s); pcidevfs does not touch it until "
+			 "that is fixed",
+			 dev->key.name, dev->facts.garbled);
 }
 
 /* The node without which nobody can open it. */
@@ -224,18 +223,21 @@ static bool is_lost(struct device *dev)
 	if (!claim[0])
 		return false;
 	if (f->unauthorized)
-		return because(dev,
-			       "claimed by %s, but the host has withdrawn its authorization, so no guest can use it; "
-			       "run usbguard allow-device, or write 1 to its authorized in sysfs",
-			       claim);
+		return because(
+			dev,
+			"claimed by %s, but the host has withdrawn its authorization, so no guest can use it; "
+			"run usbguard allow-device, or write 1 to its authorized in sysfs",
+			claim);
 	if ((dev->caps & CAP_VGPU) && !f->profile_id[0])
 		return because(
-			dev, "claimed by %s, but it is not a vGPU any more; write its profile again",
+			dev,
+			"claimed by %s, but it is not a vGPU any more; write its profile again",
 			claim);
 	if (f->use != USE_GUEST && (dev->caps & CAP_CLAIM))
-		return because(dev,
-			       "claimed by %s, but its driver is %s, so no guest can have it; write the claim again",
-			       claim, f->driver[0] ? f->driver : "none");
+		return because(
+			dev,
+			"claimed by %s, but its driver is %s, so no guest can have it; write the claim again",
+			claim, f->driver[0] ? f->driver : "none");
 	return !f->nodes[0] && (dev->caps & CAP_CLAIM) &&
 	       because(dev,
 		       "claimed by %s, but %s is not there, so no guest can open it; check that "
@@ -302,10 +304,11 @@ static bool is_coming(struct device *dev)
 	if (!device_is_coming(dev))
 		return false;
 	if (!device_is_known(dev))
-		return because(dev,
-			       "stored as claimed by %.160s; the card is not identified yet, since its "
-			       "serial number has not been read: wait",
-			       dev->intended);
+		return because(
+			dev,
+			"stored as claimed by %.160s; the card is not identified yet, since its "
+			"serial number has not been read: wait",
+			dev->intended);
 	if (dev->unmet[0])
 		return because(dev, "stored as claimed by %.100s, which waits: %s", dev->intended,
 			       dev->unmet);
@@ -359,30 +362,35 @@ static bool is_claimed(struct device *dev, const struct peers *peers)
 		return false;
 	dev->taken = peers->with_pod;
 	if (dev->taken)
-		return because(dev,
-			       "claimed by %s; IOMMU group %d is allocated to %s, and no other pod can "
-			       "get a part of it",
-			       dev->intent.claim, dev->facts.iommu_group,
-			       peers->with_pod->intent.allocated);
+		return because(
+			dev,
+			"claimed by %s; IOMMU group %d is allocated to %s, and no other pod can "
+			"get a part of it",
+			dev->intent.claim, dev->facts.iommu_group,
+			peers->with_pod->intent.allocated);
 	if (peers->of_other)
-		return because(dev,
-			       "claimed by %s; root keeps /dev/vfio/%d, since its claim file belongs to %u:%u and that of "
-			       "%s to %u:%u; give both to the same user and group with chown",
-			       dev->intent.claim, dev->facts.iommu_group, dev->intent.uid,
-			       dev->intent.gid, peers->of_other->key.name,
-			       peers->of_other->intent.uid, peers->of_other->intent.gid);
+		return because(
+			dev,
+			"claimed by %s; root keeps /dev/vfio/%d, since its claim file belongs to %u:%u and that of "
+			"%s to %u:%u; give both to the same user and group with chown",
+			dev->intent.claim, dev->facts.iommu_group, dev->intent.uid, dev->intent.gid,
+			peers->of_other->key.name, peers->of_other->intent.uid,
+			peers->of_other->intent.gid);
 	if (dev->facts.mdevctl[0])
-		return because(dev,
-			       "claimed by %s, and mdevctl defines it as well, so it is not restored; write none to its claim to "
-			       "leave it to mdevctl, or run mdevctl undefine",
-			       dev->intent.claim);
+		return because(
+			dev,
+			"claimed by %s, and mdevctl defines it as well, so it is not restored; write none to its claim to "
+			"leave it to mdevctl, or run mdevctl undefine",
+			dev->intent.claim);
 	if (dev->facts.framebuffer[0])
-		return because(dev,
-			       "claimed by %s, but %s of the firmware still has a part of its memory (/proc/iomem), "
-			       "without which it may not work in a guest; boot the host with initcall_blacklist=sysfb_init",
-			       dev->intent.claim, dev->facts.framebuffer);
+		return because(
+			dev,
+			"claimed by %s, but %s of the firmware still has a part of its memory (/proc/iomem), "
+			"without which it may not work in a guest; boot the host with initcall_blacklist=sysfb_init",
+			dev->intent.claim, dev->facts.framebuffer);
 	return because(dev, "claimed by %s%s%s", dev->intent.claim,
-		       withheld ? "; it is not offered to kubelet: " : "", withheld ? withheld : "");
+		       withheld ? "; it is not offered to kubelet: " : "",
+		       withheld ? withheld : "");
 }
 
 /* Includes devices that cannot be claimed even if their users let go: only EBUSY leaves one
@@ -398,25 +406,29 @@ static bool is_of_host(struct device *dev)
 	if (f->use == USE_GUEST && !f->driver[0])
 		return false; /* a guest can have it as it is */
 	if (f->use == USE_GUEST && !device_is_known(dev))
-		return because(dev,
-			       "found on %s; the card is not identified yet, since its serial number "
-			       "cannot be read: wait",
-			       f->driver);
+		return because(
+			dev,
+			"found on %s; the card is not identified yet, since its serial number "
+			"cannot be read: wait",
+			f->driver);
 	if (f->use == USE_GUEST && f->mdevctl[0])
-		return because(dev,
-			       "found as a vGPU, %s, that mdevctl defines (start: %s); to adopt it, run mdevctl undefine, "
-			       "which does not end it, then write a name to its claim",
-			       f->profile, f->mdevctl);
+		return because(
+			dev,
+			"found as a vGPU, %s, that mdevctl defines (start: %s); to adopt it, run mdevctl undefine, "
+			"which does not end it, then write a name to its claim",
+			f->profile, f->mdevctl);
 	if (f->use == USE_GUEST && f->profile_id[0])
-		return because(dev,
-			       "found as a vGPU, %s, that others have made; write its profile, or a name "
-			       "to its claim, to adopt it",
-			       f->profile);
+		return because(
+			dev,
+			"found as a vGPU, %s, that others have made; write its profile, or a name "
+			"to its claim, to adopt it",
+			f->profile);
 	if (f->use == USE_GUEST)
-		return because(dev,
-			       "found on %s without a claim; write a name to its claim to adopt it, and then "
-			       "none to give it back to the kernel",
-			       f->driver);
+		return because(
+			dev,
+			"found on %s without a claim; write a name to its claim to adopt it, and then "
+			"none to give it back to the kernel",
+			f->driver);
 	if ((dev->caps & CAP_VGPU) && f->use == USE_NONE)
 		return false; /* it can become a vGPU */
 	if (f->driver[0])

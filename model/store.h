@@ -68,16 +68,16 @@ struct model {
 	struct arena *a;
 	struct index by[INDEXES];
 	size_t count;
-	size_t dropped; /* model_dropped() */
+	size_t dropped;	       /* model_dropped() */
 	struct slot_state *of; /* by slot */
 	size_t n_unpacked;
 	bool *taken; /* by block: a record may use it; all below next_block are */
 	size_t n_taken, sweep_at, next_block, top_block; /* n_taken: those of texts */
-	uint32_t *edits; /* slots with an unpublished copy */
+	uint32_t *edits;				 /* slots with an unpublished copy */
 	size_t n_edits;
-	bool publishing; /* the copies are in force: slot_seen() */
+	bool publishing;		 /* the copies are in force: slot_seen() */
 	const struct claim_rules *rules; /* NULL: nothing forbids a claim */
-	uint32_t *unjudged; /* slots whose `refused` may change: judge.c */
+	uint32_t *unjudged;		 /* slots whose `refused` may change: judge.c */
 	size_t n_unjudged;
 	uint32_t *queue;     /* ring of MODEL_MAX slots with pending changes, in order */
 	uint64_t *queued_at; /* by ring place: generation when queued */

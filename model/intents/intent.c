@@ -271,8 +271,7 @@ static int refuse_early(struct rewrite *w, const struct request *request, const 
 	if (!stored)
 		return 0;
 	persist_value(stored, r, value);
-	return fail(err, EBUSY,
-		    "%s of %s is stored as %.100s and is being restored; write again",
+	return fail(err, EBUSY, "%s of %s is stored as %.100s and is being restored; write again",
 		    stored->file, dev->key.name, value);
 }
 
@@ -369,7 +368,8 @@ int intents_keep(void *ctx, const struct request *requests, size_t n, bool begin
 		model_lock(in->m);
 		for (size_t i = 0; i < n && !rc; i++) {
 			if (!requests[i].restores)
-				model_wrote(in->m, request_parent(&requests[i]) ?: &requests[i].dev);
+				model_wrote(in->m,
+					    request_parent(&requests[i]) ?: &requests[i].dev);
 			rc = follow_request(&w, &requests[i], begins, err);
 		}
 		model_unlock(in->m);
@@ -400,7 +400,8 @@ int intents_new(const char *dir, struct intents **ret, struct err *err)
 	pthread_mutex_init(&in->turn, NULL);
 	cond_init(&in->quiet);
 	cond_init(&in->asked);
-	statedir_open(in, &in->at, &in->broken); /* health, and refusals of requests, tell what is wrong */
+	statedir_open(in, &in->at,
+		      &in->broken); /* health, and refusals of requests, tell what is wrong */
 	*ret = in;
 	return 0;
 }

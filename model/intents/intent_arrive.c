@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* What the model asks for while it is changed. Notes intents of a device that appears, before anybody
- * sees it, so that a claim shows at once.
- * The next pass finds out whether it is the same card, and handles cards that have moved. */
+/* What the model asks for while it is changed. Notes intents of a device that appears, before
+ * anybody sees it, so that a claim shows at once. The next pass finds out whether it is the same
+ * card, and handles cards that have moved. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +25,7 @@ static void find_places(struct intents *in)
 	for (size_t i = 0; i < in->rs.n && in->places; i++)
 		if (persist_has(&persist_claim, &in->rs.v[i]->intent) ||
 		    in->rs.v[i]->intent.vfs_wanted || in->rs.v[i]->types)
-			in->places[in->n_places++] =
-				(struct mark){ mark_of(&in->rs.v[i]->id), i };
+			in->places[in->n_places++] = (struct mark){ mark_of(&in->rs.v[i]->id), i };
 	marks_sort(in->places, in->n_places);
 }
 
@@ -62,7 +61,8 @@ static void note_one(const struct intents *in, const struct record *r, struct de
 		STR_COPY(dev->intended, r->intent.claim);
 		dev->intended_vfs = r->intent.num_vfs;
 	}
-	if (r->intent.claim[0] && vf >= 0 && vf < INTENT_VFS && id->vf == -1 && dev->facts.total_vfs >= 0)
+	if (r->intent.claim[0] && vf >= 0 && vf < INTENT_VFS && id->vf == -1 &&
+	    dev->facts.total_vfs >= 0)
 		dev->intent.vf_claims[vf / 64] |= UINT64_C(1) << vf % 64;
 }
 

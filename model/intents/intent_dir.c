@@ -192,8 +192,7 @@ int statedir_follow(struct intents *in, struct err *err)
 	in->unsure = true;
 	if ((rc == -EACCES || (!rc && got.refused.code == EACCES)) && in->world.state)
 		rc = open_far(in, &got, &why);
-	if (!rc &&
-	    (!faccessat(got.fd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
+	if (!rc && (!faccessat(got.fd, INTENT_FILE, F_OK, AT_SYMLINK_NOFOLLOW) || errno != ENOENT))
 		rc = fail(&why, EBUSY,
 			  "the request cannot be saved: %s is another directory than before, with "
 			  "intents of its own; take them up with pcidevfsd --replace, or remove "

@@ -115,8 +115,8 @@ int intent_read(int dirfd, char **ret, size_t *ret_len)
 	return 0;
 }
 
-/* ---- a copy of the file in memory that outlives the process: if the directory is removed, the next
- * process of this mount still finds what was stored */
+/* ---- a copy of the file in memory that outlives the process: if the directory is removed, the
+ * next process of this mount still finds what was stored */
 
 struct half {
 	uint64_t len, sum;

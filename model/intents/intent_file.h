@@ -155,8 +155,8 @@ int record_add_owner(struct record *r, const struct owner *o);
 /* text is overwritten; text[len] must be 0. Invalid lines are set aside; if all are invalid the
  * file is refused: -EINVAL with the reason; ret is then empty. */
 int intent_parse(char *text, size_t len, struct records *ret, struct err *err);
-/* Gives each device that had a name of its own, in a file that has no such names, that of the address
- * where it was last. */
+/* Gives each device that had a name of its own, in a file that has no such names, that of the
+ * address where it was last. */
 void records_complete_names(struct records *rs);
 void intent_format(const struct records *rs, struct out *o);
 /* The record's line without its checksum. */

@@ -159,7 +159,8 @@ enum match pass_lookup(const struct pass *p, const struct identity *wanted,
 	struct search f = { .wanted = wanted };
 
 	look_at(p, place_mark(wanted), &f);
-	if (wanted->serial) /* else only the place counts; most devices of a kind share a card mark */
+	/* Without a serial only the place counts; most devices of a kind share a card mark. */
+	if (wanted->serial)
 		look_at(p, card_mark(wanted), &f);
 	return search_end(&f, ret);
 }

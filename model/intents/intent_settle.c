@@ -50,15 +50,17 @@ static int refuse_here(const struct intents *in, const struct record *r, struct 
 		return fail(err, EBUSY, "its device %s is here; write %s to its %s", name,
 			    live->none, live->file);
 	if (r->restoring)
-		return fail(err, EBUSY,
-			    "its device %s is here, and its intent is being applied", name);
+		return fail(err, EBUSY, "its device %s is here, and its intent is being applied",
+			    name);
 	if (!dev)
 		return 0;
-	if (r->intent.claim[0] && device_is_astray(dev)) /* only the record knows the former state */
-		return fail(err, EBUSY,
-			    "its device %s is here, and may have been made ready for that claim; write "
-			    "none to its claim",
-			    name);
+	if (r->intent.claim[0] &&
+	    device_is_astray(dev)) /* only the record knows the former state */
+		return fail(
+			err, EBUSY,
+			"its device %s is here, and may have been made ready for that claim; write "
+			"none to its claim",
+			name);
 	if (dev->busy[0])
 		return say_busy(name, err);
 	/* Nothing of an interrupted operation runs any more, and its device says how to end it. */
@@ -82,8 +84,9 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 	int rc;
 
 	if (!s->again)
-		return fail(err, EINVAL, "nothing is stored for %.200s; intents lists what is "
-					 "stored",
+		return fail(err, EINVAL,
+			    "nothing is stored for %.200s; intents lists what is "
+			    "stored",
 			    identity);
 	s->root = !strcmp(identity_text(&id, text), identity);
 	model_lock(in->m);

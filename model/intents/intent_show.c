@@ -63,12 +63,11 @@ static bool say_damage(const struct intents *in, char *ret, size_t size)
 	if (in->damaged[0])
 		str_copy(ret, size, in->damaged);
 	else if (n)
-		snprintf(
-			ret, size,
-			"%.300s: %s%s; intents shows it; make its request again, then write "
-			"\"forget %s\" to ctl",
-			INTENT_FILE, first->reason, n > 1 ? ", and others" : "",
-			identity_text(&first->id, id));
+		snprintf(ret, size,
+			 "%.300s: %s%s; intents shows it; make its request again, then write "
+			 "\"forget %s\" to ctl",
+			 INTENT_FILE, first->reason, n > 1 ? ", and others" : "",
+			 identity_text(&first->id, id));
 	return ret[0];
 }
 
@@ -148,10 +147,8 @@ static bool has_just_come(struct intents *in, const struct record *r)
 static const char *describe(struct intents *in, const struct record *r, char *reason, size_t size)
 {
 	static const char *const names[] = {
-		[RECORD_WAITING] = "waiting",
-		[RECORD_HELD] = "held",
-		[RECORD_REFUSED] = "refused",
-		[RECORD_MISMATCH] = "stranger",
+		[RECORD_WAITING] = "waiting", [RECORD_HELD] = "held",
+		[RECORD_REFUSED] = "refused", [RECORD_MISMATCH] = "stranger",
 		[RECORD_DAMAGED] = "damaged",
 	};
 	const struct device *dev = device_of(in, r);
@@ -242,8 +239,7 @@ void intents_metrics(struct intents *in, struct out *o)
 		out_label(o, "identity", identity_text(&r->id, id));
 		out_put(o, ",", 1);
 		out_label(o, "device", r->birth ? key_id(&r->dev, dev) : r->at[0] ? r->at : "none");
-		out_printf(o, ",present=\"%d\",",
-			   (r->birth && device_of(in, r)) || r->card_here);
+		out_printf(o, ",present=\"%d\",", (r->birth && device_of(in, r)) || r->card_here);
 		out_label(o, "state", describe(in, r, reason, sizeof(reason)));
 		out_put(o, ",", 1);
 		out_label(o, "claim", r->intent.claim[0] ? r->intent.claim : "none");

@@ -34,11 +34,10 @@ static bool find_damaged(const struct intents *in, char *ret, size_t size)
 static void tell_damaged(struct intents *in, const char *name)
 {
 	STR_COPY(in->aside, name);
-	snprintf(
-		in->damaged, sizeof(in->damaged),
-		"%s was damaged and is now in %.128s; its requests are not applied: make them "
-		"again, then remove that file",
-		name, in->dir);
+	snprintf(in->damaged, sizeof(in->damaged),
+		 "%s was damaged and is now in %.128s; its requests are not applied: make them "
+		 "again, then remove that file",
+		 name, in->dir);
 }
 
 void intents_look(struct intents *in)
@@ -214,10 +213,9 @@ static void adopt(struct model *m, struct records *rs)
 /* Loads into another struct, so that nobody waits with lock held for a directory that hangs. */
 int intents_ready(struct intents *in, struct err *err)
 {
-	struct intents got = { .dir = in->dir,
-			       .at = in->at,
-			       .copy = in->copy,
-			       .copy_size = in->copy_size };
+	struct intents got = {
+		.dir = in->dir, .at = in->at, .copy = in->copy, .copy_size = in->copy_size
+	};
 	struct err why = { 0 };
 	char last[sizeof(got.aside)];
 	int rc;

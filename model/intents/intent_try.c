@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* How often a record is tried, and the last answer; the restore job, which is the operation of a try;
- * and what a clean end undoes. */
+/* How often a record is tried, and the last answer; the restore job, which is the operation of a
+ * try; and what a clean end undoes. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,7 @@
 #include "model/diff.h"
 #include "pcidevfs/model.h"
 
-#define TRIES_MAX                                                                                  \
-	16 /* of one request, while its device moves between drivers and holders */
+#define TRIES_MAX 16 /* of one request, while its device moves between drivers and holders */
 
 /* From 2 s on, each time twice as long as before; 64 s at most. */
 #define DUE_MS UINT64_C(1000)
@@ -20,8 +19,7 @@
 
 /* Fields that people write to look at the device, and results of the last try: no operation is
  * refused because of them. */
-#define CH_TOLD                                                                                    \
-	(CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND | CH_UNSATISFIED)
+#define CH_TOLD (CH_WRITTEN | CH_STATE | CH_REASON | CH_CLAIMABLE | CH_BEHIND | CH_UNSATISFIED)
 
 void sight_add(struct sight *s, const struct device *dev)
 {
@@ -90,7 +88,8 @@ void record_tried(struct record *r, const struct persist *k, const struct err *e
 	record_say(r, passes || err->code == ENODEV ? RECORD_WAITING : RECORD_REFUSED, err->text);
 	r->full = err->code == ENOSPC; /* what is full may get room */
 	snprintf(way_out, sizeof(way_out),
-		 "; it comes when there is room: write %s to its %s to give it up", k->none, k->file);
+		 "; it comes when there is room: write %s to its %s to give it up", k->none,
+		 k->file);
 	if (r->full)
 		say_way_out(r, err->text, way_out);
 	if (record_has_tries(r))
@@ -117,8 +116,8 @@ struct restore_job *job_add(struct pass *p, const struct record *r, const struct
 	if (!f)
 		return NULL;
 	*f = (struct restore_job){ .in = p->in,
-			      .next = p->jobs,
-			      .request = { .dev = *dev, .restores = true } };
+				   .next = p->jobs,
+				   .request = { .dev = *dev, .restores = true } };
 	if (r->id.child.bus && !key_eq(dev, &r->id.child)) {
 		f->request.dev = r->id.child;
 		f->request.parent = *dev;
@@ -139,8 +138,8 @@ struct restore_job *job_add(struct pass *p, const struct record *r, const struct
 static void land_record(struct record *r, const struct persist *k, const struct err *err)
 {
 	bool passing = err->passing && record_has_tries(r);
-	bool yields = err->code && !passing && k->yields &&
-		      persist_is_missing(&persist_claim, r) && !(r->yielded & persist_bit(k));
+	bool yields = err->code && !passing && k->yields && persist_is_missing(&persist_claim, r) &&
+		      !(r->yielded & persist_bit(k));
 	/* A vGPU is made first, and is nobody's until its claim is there too. */
 	bool more = (!err->code || yields) && persist_is_missing(&persist_claim, r);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Shared by intent.c (what is stored), intent_show.c (how it is shown), intent_settle.c (what people
- * do with it), intent_apply.c (restore). */
+/* Shared by intent.c (what is stored), intent_show.c (how it is shown), intent_settle.c (what
+ * people do with it), intent_apply.c (restore). */
 #ifndef MODEL_INTENTS_H
 #define MODEL_INTENTS_H
 
@@ -18,11 +18,11 @@ struct model;
 
 /* The state directory as it was opened. */
 struct statedir {
-	int fd;		   /* save; -1: not open */
-	int lock_fd;	   /* save; -1: not taken yet, so nothing is written */
+	int fd;		    /* save; -1: not open */
+	int lock_fd;	    /* save; -1: not taken yet, so nothing is written */
 	struct err refused; /* lock: why the last write of the file failed; code 0: it did not */
-	bool is_volatile;  /* lock */
-	bool far;	   /* save: only a helper may write there */
+	bool is_volatile;   /* lock */
+	bool far;	    /* save: only a helper may write there */
 };
 
 /* Why another pass is needed although no event comes. */
@@ -42,20 +42,20 @@ struct intents {
 	 * while the disk works; lock is for those who must not wait for that. */
 	pthread_mutex_t save;
 	pthread_mutex_t lock;
-	struct records rs;  /* changed with both */
-	size_t n_owned;	    /* lock: records with owners */
-	bool unsure;	    /* save: the file may differ from rs */
-	bool loaded;	    /* save: the file was read */
+	struct records rs; /* changed with both */
+	size_t n_owned;	   /* lock: records with owners */
+	bool unsure;	   /* save: the file may differ from rs */
+	bool loaded;	   /* save: the file was read */
 	struct statedir at;
-	struct err broken;  /* lock: why nothing can be stored; code 0: it can */
-	bool moved;	    /* lock: the directory in use is no longer the one at the path */
-	bool gone;	    /* lock: there is none */
-	bool anew;	    /* the records are from the copy, because the file was gone */
-	void *copy;	    /* save: memory that outlives the process; see intent_disk.c */
+	struct err broken; /* lock: why nothing can be stored; code 0: it can */
+	bool moved;	   /* lock: the directory in use is no longer the one at the path */
+	bool gone;	   /* lock: there is none */
+	bool anew;	   /* the records are from the copy, because the file was gone */
+	void *copy;	   /* save: memory that outlives the process; see intent_disk.c */
 	size_t copy_size;
-	bool told;	    /* save: a device may show something from a record */
-	char damaged[320];  /* changed with both: what was set aside, and why */
-	char aside[64];	    /* save: the name of that file */
+	bool told;			   /* save: a device may show something from a record */
+	char damaged[320];		   /* changed with both: what was set aside, and why */
+	char aside[64];			   /* save: the name of that file */
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
 
 	/* rs is changed under the model's lock as well, for devices that appear. */
@@ -76,9 +76,9 @@ struct intents {
 	/* the model is a former process's, whose operations the engine resumes */
 	bool goes_on;
 	unsigned int restoring; /* number of running operations */
-	unsigned int asks; /* what no event will tell: enum ask */
+	unsigned int asks;	/* what no event will tell: enum ask */
 	pthread_t asker;
-	bool asking; /* the asker exists */
+	bool asking;	/* the asker exists */
 	uint64_t looks; /* changed with both save and lock: how many passes have looked */
 	struct accepted *accepted; /* who waits for what was accepted */
 };
@@ -101,14 +101,14 @@ struct restore_job {
 struct pass {
 	struct intents *in;
 	struct candidate *candidates; /* by key */
-	struct mark *marks; /* two for each candidate, by value */
+	struct mark *marks;	      /* two for each candidate, by value */
 	size_t n, n_unknown;
-	bool incomplete; /* a missing card may be one whose serial is not known yet */
+	bool incomplete;   /* a missing card may be one whose serial is not known yet */
 	unsigned int asks; /* enum ask */
-	bool last;	 /* nothing is put off */
-	bool loose;	 /* unknown serials do not matter: nothing is bound */
-	bool rewrite;	 /* the file is out of date */
-	bool told;	 /* a device shows something from a record */
+	bool last;	   /* nothing is put off */
+	bool loose;	   /* unknown serials do not matter: nothing is bound */
+	bool rewrite;	   /* the file is out of date */
+	bool told;	   /* a device shows something from a record */
 	struct restore_job *jobs;
 };
 
@@ -144,7 +144,7 @@ struct rewrite {
 	/* Of all candidates, if needed; valid as long as the model stays locked. */
 	struct pass look;
 	struct records next; /* the first in->rs.n are those of in->rs, or replace them */
-	bool optional; /* only repeats the file: if the disk refuses, health says so */
+	bool optional;	     /* only repeats the file: if the disk refuses, health says so */
 };
 
 /* Call it with save held. */
@@ -251,8 +251,8 @@ void record_say_busy(struct record *r);
 
 /* Waits until records have their devices. -EAGAIN. Takes no lock but turn. */
 int intents_await_look(struct intents *in, struct err *err);
-/* intent_settle.c. Behind a pass, without locks: answers who has accepted a device, if what is stored
- * for it has been tried. last: whatever still runs. */
+/* intent_settle.c. Behind a pass, without locks: answers who has accepted a device, if what is
+ * stored for it has been tried. last: whatever still runs. */
 void accepted_answer(struct intents *in, bool last);
 /* Starts a pass soon. Takes no lock but turn. */
 void intents_kick(struct intents *in);

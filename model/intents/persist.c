@@ -106,8 +106,8 @@ static bool vfs_drifted(const struct persist *k, const struct record *r, const s
 		return false;
 	for (int32_t i = 0; i < dev->facts.num_vfs && i < INTENT_VFS; i++)
 		claimed |= dev->intent.vf_claims[i / 64] >> i % 64 & 1;
-	snprintf(ret, size, "it has %d VFs although %d are stored; %swrite %s",
-		 dev->facts.num_vfs, r->intent.num_vfs,
+	snprintf(ret, size, "it has %d VFs although %d are stored; %swrite %s", dev->facts.num_vfs,
+		 r->intent.num_vfs,
 		 claimed ? "write none to the claims of those that are there, then " : "",
 		 dev->facts.own_vfs ? "1 to enabled" : "sriov_numvfs again");
 	return true;
@@ -209,8 +209,7 @@ static const struct persist persist_profile = {
 	.keys = { PERSIST_KEY("profile", KEY_TEXT, false, intent.profile),
 		  PERSIST_KEY("last_profile", KEY_TEXT, false, intent.last_profile),
 		  PERSIST_KEY("mdev", KEY_TEXT, false, intent.mdev) },
-	.fields = { PERSIST_TEXT(profile), PERSIST_TEXT(last_profile),
-		    PERSIST_TEXT(mdev) },
+	.fields = { PERSIST_TEXT(profile), PERSIST_TEXT(last_profile), PERSIST_TEXT(mdev) },
 	.made_by = "create",
 	.note = profile_note,
 	.none = "none",
@@ -344,18 +343,14 @@ SETTING(spoofchk);
 
 /* ---- */
 
-const struct persist *const persists[] = { &persist_vfs,
-					   &persist_profile,
-					   &persist_params,
-					   &persist_mac, /* before a guest can have it */
-					   &persist_vlan,
-					   &persist_trust,
-					   &persist_spoofchk,
-					   &persist_claim,
-					   &persist_given,
-					   &persist_pooled,
-					   &persist_resource,
-					   NULL };
+const struct persist *const persists[] = {
+	&persist_vfs,	   &persist_profile,
+	&persist_params,   &persist_mac, /* before a guest can have it */
+	&persist_vlan,	   &persist_trust,
+	&persist_spoofchk, &persist_claim,
+	&persist_given,	   &persist_pooled,
+	&persist_resource, NULL
+};
 
 const struct persist *persist_find(const char *file)
 {

@@ -37,7 +37,10 @@ struct persist_key {
 		.name = (key), .is = (type), .claimed = (claim),                                   \
 		.at = offsetof(struct record, field), .size = sizeof(((struct record *)0)->field)  \
 	}
-#define PERSIST_OTHER(key, parses, prints) { .name = (key), .parse = (parses), .print = (prints) }
+#define PERSIST_OTHER(key, parses, prints)                                                         \
+	{                                                                                          \
+		.name = (key), .parse = (parses), .print = (prints)                                \
+	}
 
 #define PERSIST_KEYS 7
 
@@ -58,7 +61,7 @@ struct persist_field {
 struct persist {
 	const char *file; /* of the tree, and of the method that executes the request */
 	struct persist_key
-		keys[PERSIST_KEYS];	 /* in the order of a line; one without a name ends them */
+		keys[PERSIST_KEYS]; /* in the order of a line; one without a name ends them */
 	/* The first is a text or a flag: something is stored if it is not "", or is set. */
 	struct persist_field fields[3];
 	bool of_group;	 /* a request for one device changes all members of its IOMMU group */
