@@ -13,12 +13,10 @@
 /* Maps the errors of a path whose tree is not mounted, or whose daemon has ended, to ENOTCONN. */
 static int of_no_tree(int code)
 {
-	static const int codes[] = { ENOENT, ENODEV, ECONNABORTED, ECONNREFUSED };
+	bool none = code == ENOENT || code == ENODEV || code == ECONNABORTED ||
+		    code == ECONNREFUSED;
 
-	for (size_t i = 0; i < ARRAY_SIZE(codes); i++)
-		if (code == codes[i])
-			return ENOTCONN;
-	return code;
+	return none ? ENOTCONN : code;
 }
 
 /* Takes the sentence of the first line such as "error EBUSY 0000:05:00.0/claim: SENTENCE". */

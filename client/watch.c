@@ -171,13 +171,6 @@ static void take_event(struct follower *f, char *line)
 		f->w->removed(f->w->ctx, p.value);
 }
 
-static bool stopped(int stop_fd, int timeout_ms)
-{
-	struct pollfd p = { stop_fd, POLLIN, 0 };
-
-	return poll(&p, 1, timeout_ms) > 0;
-}
-
 /* Takes all that can be read now. */
 static int take_events(struct follower *f, struct lines *l, struct err *err)
 {
@@ -247,6 +240,7 @@ void watch_run(const char *tree, const struct watcher *w, int stop_fd)
 {
 	struct follower f = { .tree = tree, .w = w, .stop_fd = stop_fd };
 	_free_ struct lines *l = malloc(sizeof(*l));
+	struct pollfd stop = { stop_fd, POLLIN, 0 };
 	unsigned int pause = 0;
 
 	while (l) {
@@ -259,7 +253,7 @@ void watch_run(const char *tree, const struct watcher *w, int stop_fd)
 		if (now_ms() - since > RETRY_MAX_MS)
 			pause = 0;
 		w->lost(w->ctx, err.text);
-		if (stopped(stop_fd, (int)back_off(&pause, RETRY_MS, RETRY_MAX_MS)))
+		if (poll(&stop, 1, (int)back_off(&pause, RETRY_MS, RETRY_MAX_MS)) > 0)
 			return;
 	}
 	w->lost(w->ctx, "no memory");

@@ -66,16 +66,11 @@ static struct call *call_with(struct follow *f, const char *query)
 	const struct kind *k = &kinds[f->kind];
 	const char *selector = k->selectors[f->selector];
 	struct out path = { 0 };
-	char some[512] = "";
 
-	if (selector) {
-		_Pragma("GCC diagnostic push")
-			_Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"")
-				snprintf(some, sizeof(some), selector, f->s->world.node);
-		_Pragma("GCC diagnostic pop")
-	}
-	out_printf(&path, "/apis/%s/%s?%s%s%s", k->api ?: GROUP_VERSION, k->plural, some,
-		   *some ? "&" : "", query);
+	out_printf(&path, "/apis/%s/%s?", k->api ?: GROUP_VERSION, k->plural);
+	if (selector)
+		out_printf(&path, "%s%s&", selector, f->s->world.node);
+	out_printf(&path, "%s", query);
 	return call_new("GET", path.data);
 }
 

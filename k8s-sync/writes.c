@@ -23,7 +23,7 @@ struct deed {
 	uint64_t what;	/* its body, and the object that it was decided for */
 	uint64_t again; /* ms: when it may be repeated nevertheless; 0: never */
 	char *why;	/* it was refused, or NULL */
-	bool wanted;	/* by the last decision */
+	uint64_t wanted; /* by the decision of this number, the last one */
 };
 
 /* What was written of each object, of its main part or its status. */
@@ -43,6 +43,7 @@ struct write {
 struct writes {
 	struct sync *s;
 	struct lh_table *table; /* key: struct write */
+	uint64_t round; /* number of the present decision, from 1 */
 	uint64_t turns; /* how many lines the tree got */
 	bool told;	/* that there are no conditions */
 };
@@ -202,7 +203,7 @@ static void say_refused(struct writes *w)
 		struct write *x = (void *)lh_entry_v(e);
 
 		for (enum act act = 0; act < ACT_CTL; act++)
-			if (!*why && x->deeds[act].wanted && x->deeds[act].why)
+			if (!*why && x->deeds[act].wanted == w->round && x->deeds[act].why)
 				why = x->deeds[act].why;
 	}
 	sync_say(w->s, SAY_WRITES, why);
@@ -258,9 +259,9 @@ static void send_write(struct writes *w, const struct action *a)
 		return;
 	d = &x->deeds[a->act];
 	/* Another body of this act is wanted too, and waits after a refusal: so does this one. */
-	if (d->wanted && now_ms() < d->again)
+	if (d->wanted == w->round && now_ms() < d->again)
 		return;
-	d->wanted = true;
+	d->wanted = w->round;
 	if (x->call)
 		return;
 	if (d->what == what && (!d->again || now_ms() < d->again)) {
@@ -394,16 +395,8 @@ void writes_remind(struct writes *w)
 
 void writes_do(struct writes *w, struct action *list)
 {
-	struct lh_entry *e;
-
 	drop_gone(w);
-	lh_foreach(w->table, e)
-	{
-		struct write *x = (void *)lh_entry_v(e);
-
-		for (enum act act = 0; act < ACT_CTL; act++)
-			x->deeds[act].wanted = false;
-	}
+	w->round++;
 	for (struct action *a = list; a; a = a->next) {
 		if (a->act == ACT_CTL)
 			ask(w, a);

@@ -82,14 +82,11 @@ static void mark(const struct allocation *a, uint64_t before, uint64_t given_at)
 {
 	const struct devices *t = mirror_lock(a->p->tree);
 	struct request_at at = { 0 };
-	const char *id;
+	struct dev *d;
 
-	while ((id = request_next(&a->request, &at))) {
-		struct dev *d = devices_of_kubelet(t, NULL, id);
-
-		if (d && (!before || d->given_at == before))
+	while ((d = request_dev(t, NULL, &a->request, &at)))
+		if (!before || d->given_at == before)
 			listing_given(d, given_at);
-	}
 	mirror_unlock(a->p->tree);
 }
 
@@ -110,13 +107,13 @@ static bool answer(const struct allocation *a)
 	struct request_at at = { 0 };
 	struct err err = { 0 };
 	struct out out = { 0 };
-	const char *id;
+	struct dev *d;
 
 	/* A device may have got another name meanwhile. */
 	if (!request_names(t, a->resource, &a->request, &err) &&
 	    !answer_allocate(t, a->resource, &a->request, a->p->o->dev, cdi, &out, &err)) {
-		while ((id = request_next(&a->request, &at)))
-			dev_kept(t, devices_of_kubelet(t, a->resource, id));
+		while ((d = request_dev(t, a->resource, &a->request, &at)))
+			dev_kept(t, d);
 		if (out.failed)
 			fail_nomem(&err);
 	}
@@ -164,14 +161,11 @@ static void take_back(const struct allocation *a, uint64_t given_at)
 	const struct devices *t = mirror_lock(a->p->tree);
 	struct request_at at = { 0 };
 	struct out lines = { 0 };
-	const char *id;
+	const struct dev *d;
 
-	while ((id = request_next(&a->request, &at))) {
-		const struct dev *d = devices_of_kubelet(t, NULL, id);
-
-		if (d && d->given_at == given_at)
+	while ((d = request_dev(t, NULL, &a->request, &at)))
+		if (d->given_at == given_at)
 			out_printf(&lines, "%s/allocated_to none\n", d->id);
-	}
 	mirror_unlock(a->p->tree);
 	clear(a->p, &lines, given_at + 1);
 }
@@ -207,17 +201,14 @@ static void lines_for(const struct devices *t, const struct allocation *a, struc
 		      struct out *set)
 {
 	struct request_at at = { 0 };
-	const char *id;
+	struct dev *d;
 
-	while ((id = request_next(&a->request, &at))) {
-		struct dev *d = devices_of_kubelet(t, a->resource, id);
-
-		if (d && in_the_way(a, d)) {
+	while ((d = request_dev(t, a->resource, &a->request, &at))) {
+		if (in_the_way(a, d)) {
 			out_printf(done, "%s/allocated_to none\n", d->id);
 			d->ended_by = a->running;
 		}
-		if (d)
-			out_printf(set, "%s/allocated_to pending\n", d->id);
+		out_printf(set, "%s/allocated_to pending\n", d->id);
 	}
 }
 
@@ -255,14 +246,11 @@ static bool any_dev(const struct allocation *a,
 {
 	const struct devices *t = mirror_lock(a->p->tree);
 	struct request_at at = { 0 };
+	const struct dev *d;
 	bool any = false;
-	const char *id;
 
-	while (!any && (id = request_next(&a->request, &at))) {
-		const struct dev *d = devices_of_kubelet(t, a->resource, id);
-
-		any = d && fits(a, d);
-	}
+	while (!any && (d = request_dev(t, a->resource, &a->request, &at)))
+		any = fits(a, d);
 	mirror_unlock(a->p->tree);
 	return any;
 }

@@ -131,16 +131,6 @@ static bool memory_forgets(void *memory, const char *device_id)
 	return !checkpoint_holds(m->checkpoint, device_id);
 }
 
-/* A question to kubelet has been answered or has failed. Returns true if the checkpoint must be
- * read before the next list. */
-static bool memory_drop(struct memory *m)
-{
-	checkpoint_free(m->checkpoint);
-	m->checkpoint = NULL;
-	m->known = false;
-	return m->wanted;
-}
-
 /* ---- when kubelet is asked again */
 
 /* Logs a message once as long as it comes in each round. failed: must be retried. */
@@ -172,8 +162,12 @@ static void plan_next(struct pods *pods)
 {
 	uint64_t now = now_ms(), at = UINT64_MAX;
 	bool soon = pods->pending || pods->held || pods->failed;
+	struct memory *m = pods->memory;
 
-	pods->again |= memory_drop(pods->memory);
+	checkpoint_free(m->checkpoint);
+	m->checkpoint = NULL;
+	m->known = false; /* read anew before a list that needs it */
+	pods->again |= m->wanted;
 	if (pods->again)
 		at = now;
 	else if (soon)

@@ -420,14 +420,12 @@ void resources_forget(struct resources *rs, bool started)
 /* Sockets of a killed plugin; nobody else uses this prefix. */
 static void remove_left(const char *dir)
 {
-	DIR *d = opendir(dir);
+	_closedir_ DIR *d = opendir(dir);
 	struct dirent *e;
 
 	while (d && (e = readdir(d)))
 		if (!strncmp(e->d_name, SOCKET_PREFIX, strlen(SOCKET_PREFIX)))
 			socket_unlink(dir, e->d_name);
-	if (d)
-		closedir(d);
 }
 
 int resources_new(struct plugin *p, const char *dir, struct resources **ret, struct err *err)

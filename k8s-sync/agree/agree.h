@@ -120,6 +120,8 @@ json_object *patch_of(json_object *o);
 
 /* ---- claims.c */
 extern const struct claim_kind claims_pci, claims_usb;
+/* NULL: objects of this kind are not claims. */
+const struct claim_kind *claim_kind_of(enum kind_id kind);
 /* The claim's owner of this kind, as the claim names it; NULL. */
 json_object *claim_owner(json_object *o, enum kind_id kind);
 /* The claim of v->dev, to v->claim and v->cluster. False: it contradicts itself. */

@@ -166,15 +166,19 @@ void claim_to_cluster(const struct value *v, struct actions *list)
 	action_add(list, ACT_PATCH, id, name, o);
 }
 
+const struct claim_kind *claim_kind_of(enum kind_id kind)
+{
+	for (size_t r = 0; r < n_value_rows; r++)
+		if (value_rows[r].claim && value_rows[r].claim->claim == kind)
+			return value_rows[r].claim;
+	return NULL;
+}
+
 bool claims_make(const struct world *w, enum kind_id kind, const struct inv_dev *d)
 {
-	for (size_t r = 0; r < n_value_rows; r++) {
-		const struct claim_kind *k = value_rows[r].claim;
+	const struct claim_kind *k = claim_kind_of(kind);
 
-		if (k && k->claim == kind)
-			return kinds[k->device].wanted(w, d) && *dev_get(d, "claim");
-	}
-	return false;
+	return k && kinds[k->device].wanted(w, d) && *dev_get(d, "claim");
 }
 
 /* ---- what is said about it */

@@ -171,12 +171,8 @@ static json_object *condition_of(json_object *o, const char *type)
 
 static bool has_condition(json_object *o)
 {
-	static const char *const types[] = { "Released", "Applied", "Present" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(types); i++)
-		if (condition_of(o, types[i]))
-			return true;
-	return false;
+	return condition_of(o, "Released") || condition_of(o, "Applied") ||
+	       condition_of(o, "Present");
 }
 
 /* The time is that of the last change of its status word. */

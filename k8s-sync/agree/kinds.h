@@ -87,8 +87,8 @@ struct kind {
 	/* NULL: GROUP_VERSION. Of others: only read, and may not be there; they tell which devices
 	 * have no objects: nothing is decided before. */
 	const char *api;
-	/* What a list and a watch select, tried in order until the server takes it; the last one is
-	 * NULL, for all objects. %s is the node. */
+	/* What a list and a watch select, before the node's name; tried in order until the server
+	 * takes it; the last one is NULL, for all objects. */
 	const char *selectors[3];
 	/* Does this device have an object? NULL: none is made for it by itself; the fields complete
 	 * one that somebody made. */

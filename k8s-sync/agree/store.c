@@ -45,14 +45,6 @@ void store_close(struct store *s)
 	*s = (struct store){ 0 };
 }
 
-static const struct claim_kind *claim_kind_of(enum kind_id kind)
-{
-	for (size_t r = 0; r < n_value_rows; r++)
-		if (value_rows[r].claim && value_rows[r].claim->claim == kind)
-			return value_rows[r].claim;
-	return NULL;
-}
-
 static bool has(json_object *map, const char *name)
 {
 	return json_object_object_get_ex(map, name, NULL);

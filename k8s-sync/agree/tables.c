@@ -104,13 +104,13 @@ static unsigned int usb_claim_owners(const struct inv_dev *d)
 }
 
 #define FIELDS(table) .fields = (table), .n_fields = ARRAY_SIZE(table)
-#define BY_LABEL .selectors = { "labelSelector=nodename%%3D%s" }
+#define BY_LABEL .selectors = { "labelSelector=nodename%3D" }
 
 const struct kind kinds[KINDS] = {
 	[PCI_DEVICE] = { "PCIDevice", "pcidevices", BY_LABEL, .wanted = wanted_pci,
 			 FIELDS(pci_device), .empty_spec = true },
 	[PCI_CLAIM] = { "PCIDeviceClaim", "pcideviceclaims",
-			.selectors = { "fieldSelector=spec.nodeName%%3D%s" },
+			.selectors = { "fieldSelector=spec.nodeName%3D" },
 			.owners = pci_claim_owners, FIELDS(pci_claim) },
 	[NET_DEVICE] = { "SRIOVNetworkDevice", "sriovnetworkdevices", BY_LABEL,
 			 .wanted = wanted_net, .name = name_net, FIELDS(net_device) },
@@ -122,7 +122,7 @@ const struct kind kinds[KINDS] = {
 			 .name = name_usb, .ours = ours_usb, FIELDS(usb_device) },
 	[USB_CLAIM] = { "USBDeviceClaim", "usbdeviceclaims", .name = name_usb, .ours = ours_usb,
 			.owners = usb_claim_owners, FIELDS(usb_claim) },
-	[NODE] = { "Node", "nodes", .selectors = { "fieldSelector=metadata.name%%3D%s" },
+	[NODE] = { "Node", "nodes", .selectors = { "fieldSelector=metadata.name%3D" },
 		   .of_node = true, .ours = ours_node, .empty_spec = true },
 	[VLAN_CONFIG] = { "VlanConfig", "vlanconfigs", .api = "network.harvesterhci.io/v1beta1",
 			  .ours = ours_vlan },

@@ -50,16 +50,23 @@ static unsigned int number_of(const struct inv_dev *d, const char *key)
 	return parse_u64(dev_get(d, key), 999, &n) ? 0 : (unsigned int)n;
 }
 
+/* Can the name be one of this device, whatever is agreed about it? */
+static bool has_ids(const struct world *w, const struct inv_dev *d, const char *name)
+{
+	char ids[OBJECT_NAME];
+	int n = snprintf(ids, sizeof(ids), "%.220s-%.4s-%.4s-", w->node, dev_get(d, "vendor"),
+			 dev_get(d, "device"));
+
+	return wanted_usb(w, d) && !strncmp(name, ids, (size_t)n);
+}
+
 /* May the object be about a device with the ids and the serial number of d? */
 static bool is_like(const struct world *w, json_object *o, const struct inv_dev *d)
 {
-	const char *part = usb_part(w, js_text(o, "metadata.name"));
-	const char *serial = js_meta(o, "annotations", USB_SERIAL);
-	char ids[12];
+	const char *name = js_text(o, "metadata.name");
 
-	snprintf(ids, sizeof(ids), "%.4s-%.4s-", dev_get(d, "vendor"), dev_get(d, "device"));
-	return part && !strncmp(part, ids, strlen(ids)) &&
-	       !strcmp(serial ? serial : "", dev_get(d, "serial"));
+	return usb_part(w, name) && has_ids(w, d, name) &&
+	       !strcmp(js_meta(o, "annotations", USB_SERIAL) ?: "", dev_get(d, "serial"));
 }
 
 /* Is something agreed in the object about d? It is at its port; or elsewhere, by its serial number,
@@ -184,16 +191,6 @@ json_object *conv_usb_kept(const struct at *at, const char *value)
 }
 
 /* ---- USBDeviceClaim: it is named as its device's object */
-
-/* Can the name be one of this device, whatever is agreed about it? */
-static bool has_ids(const struct world *w, const struct inv_dev *d, const char *name)
-{
-	char ids[OBJECT_NAME];
-	int n = snprintf(ids, sizeof(ids), "%.220s-%.4s-%.4s-", w->node, dev_get(d, "vendor"),
-			 dev_get(d, "device"));
-
-	return wanted_usb(w, d) && !strncmp(name, ids, (size_t)n);
-}
 
 static const struct inv_dev *usb_find(const struct world *w, json_object *o, struct err *err)
 {

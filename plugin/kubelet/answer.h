@@ -36,6 +36,9 @@ struct request_at {
 	size_t container, id;
 };
 const char *request_next(const struct kubelet_request *r, struct request_at *at);
+/* Likewise, its devices; leaves out what is not one of that resource, or, if NULL, of any. */
+struct dev *request_dev(const struct devices *t, const char *resource,
+			const struct kubelet_request *r, struct request_at *at);
 
 /* Refuses devices that cannot be given to a pod now: -ENODEV not ours, -EBUSY with the reason. */
 int request_check(const struct devices *t, const char *resource, const struct kubelet_request *r,

@@ -106,6 +106,17 @@ const char *request_next(const struct kubelet_request *r, struct request_at *at)
 	return at->container < r->n ? r->v[at->container].ids[at->id++] : NULL;
 }
 
+struct dev *request_dev(const struct devices *t, const char *resource,
+			const struct kubelet_request *r, struct request_at *at)
+{
+	struct dev *d = NULL;
+	const char *id;
+
+	while (!d && (id = request_next(r, at)))
+		d = devices_of_kubelet(t, resource, id);
+	return d;
+}
+
 int request_check(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err)
 {
@@ -129,17 +140,14 @@ int request_names(const struct devices *t, const char *resource, const struct ku
 		  struct err *err)
 {
 	struct request_at at = { 0 };
-	const char *id;
+	const struct dev *d;
 
-	while ((id = request_next(r, &at))) {
-		const struct dev *d = devices_of_kubelet(t, NULL, id);
-
-		if (d && strcmp(d->resource, resource))
+	while ((d = request_dev(t, NULL, r, &at)))
+		if (strcmp(d->resource, resource))
 			return fail(err, ENODEV,
 				    "%s is called %s now, and %s only for the pod that had it "
 				    "before; ask for the present name",
 				    d->id, d->resource, resource);
-	}
 	return 0;
 }
 
@@ -175,11 +183,11 @@ int request_nodes(const struct devices *t, const char *resource, const struct ku
 		  struct err *err)
 {
 	struct request_at at = { 0 };
-	const char *id;
+	const struct dev *d;
 	int e = 0;
 
-	while (!e && (id = request_next(r, &at)))
-		e = check_nodes(t, devices_of_kubelet(t, resource, id), err);
+	while (!e && (d = request_dev(t, resource, r, &at)))
+		e = check_nodes(t, d, err);
 	return e;
 }
 
@@ -211,18 +219,16 @@ static int check_alone(const struct devices *t, const struct kubelet_request *r,
 int request_alone(const struct devices *t, const char *resource, const struct kubelet_request *r,
 		  uint64_t now, struct err *err)
 {
-	const struct dev *last = NULL;
+	const struct dev *last = NULL, *d;
 	struct request_at at = { 0 };
-	const char *id;
 	int e = 0;
 
-	while (!e && (id = request_next(r, &at))) {
-		const struct dev *d = devices_of_kubelet(t, resource, id);
+	while (!e && (d = request_dev(t, resource, r, &at))) {
 		/* If a whole group is requested, its rivals are looked for once. */
-		bool same = d && last && d->group >= 0 && d->group == last->group &&
+		bool same = last && d->group >= 0 && d->group == last->group &&
 			    !strcmp(d->allocated, last->allocated);
 
-		if (d && !same)
+		if (!same)
 			e = check_alone(t, r, d, now, err);
 		last = d;
 	}
