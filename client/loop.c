@@ -20,20 +20,6 @@ static void on_wake(struct source *s)
 	(void)!read(s->fd, &n, sizeof(n));
 }
 
-int loop_open(struct loop *l, struct err *err)
-{
-	int fd;
-
-	*l = (struct loop){ .epoll = epoll_create1(EPOLL_CLOEXEC), .signals.fd = -1,
-			   .wake.fd = -1 };
-	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	pthread_mutex_init(&l->turn, NULL);
-	pthread_mutex_lock(&l->turn);
-	if (l->epoll < 0 || fd < 0)
-		return fail(err, errno, "epoll: %s", strerror(errno));
-	return loop_watch(l, &l->wake, fd, on_wake, err);
-}
-
 static void on_signal(struct source *s)
 {
 	struct loop *l = container_of(s, struct loop, signals);
@@ -43,7 +29,7 @@ static void on_signal(struct source *s)
 		l->ended = true;
 }
 
-int loop_signals(struct loop *l, struct err *err)
+static int watch_signals(struct loop *l, struct err *err)
 {
 	sigset_t set;
 	int fd;
@@ -57,6 +43,20 @@ int loop_signals(struct loop *l, struct err *err)
 	fd = signalfd(-1, &set, SFD_CLOEXEC);
 	return fd >= 0 ? loop_watch(l, &l->signals, fd, on_signal, err)
 		       : fail(err, errno, "signalfd: %s", strerror(errno));
+}
+
+int loop_open(struct loop *l, struct err *err)
+{
+	int fd;
+
+	*l = (struct loop){ .epoll = epoll_create1(EPOLL_CLOEXEC), .signals.fd = -1,
+			   .wake.fd = -1 };
+	fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	pthread_mutex_init(&l->turn, NULL);
+	pthread_mutex_lock(&l->turn);
+	if (l->epoll < 0 || fd < 0)
+		return fail(err, errno, "epoll: %s", strerror(errno));
+	return loop_watch(l, &l->wake, fd, on_wake, err) ?: watch_signals(l, err);
 }
 
 void loop_close(struct loop *l)
@@ -139,17 +139,12 @@ void loop_enter(struct loop *l)
 	pthread_mutex_lock(&l->turn);
 }
 
-static void end_turn(struct loop *l)
-{
-	if (l->after)
-		l->after(l->after_ctx);
-}
-
 void loop_leave(struct loop *l)
 {
 	bool wake;
 
-	end_turn(l);
+	if (l->after)
+		l->after(l->after_ctx);
 	wake = next_time(l) < l->until;
 	pthread_mutex_unlock(&l->turn);
 	if (wake)
@@ -192,7 +187,8 @@ void loop_run(struct loop *l)
 	while (!l->ended) {
 		struct epoll_event ev;
 
-		end_turn(l);
+		if (l->after)
+			l->after(l->after_ctx);
 		sleep_until_heard(l);
 		if (epoll_wait(l->epoll, &ev, 1, 0) == 1) {
 			struct source *s = ev.data.ptr;

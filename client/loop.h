@@ -26,19 +26,17 @@ struct loop {
 	pthread_mutex_t turn; /* guards what follows */
 	struct source *timers;
 	struct source wake;
-	struct source signals;	  /* fd -1: loop_signals() was not called */
+	struct source signals;	  /* fd -1: not watched yet */
 	uint64_t until;		  /* time that loop_run() sleeps to; 0: it is awake */
 	void (*after)(void *ctx); /* at the end of every turn; may be NULL */
 	void *after_ctx;
 	bool ended;
 };
 
-/* Returns 0 or -errno. The caller has the turn from then on. */
+/* SIGTERM and SIGINT set `ended`, SIGPIPE and SIGHUP are ignored: call it before there are threads.
+ * Returns 0 or -errno. The caller has the turn from then on. */
 int loop_open(struct loop *l, struct err *err);
 void loop_close(struct loop *l);
-/* SIGTERM and SIGINT set `ended`, SIGPIPE and SIGHUP are ignored. Call it before there are threads.
- * Returns 0 or -errno. */
-int loop_signals(struct loop *l, struct err *err);
 /* Brackets all that another thread does with the loop; loop_leave() and loop_enter() bracket waits
  * for such threads. */
 void loop_enter(struct loop *l);

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include <errno.h>
 #include <string.h>
 #include <time.h>
 
@@ -126,29 +125,23 @@ static void on_told(struct call *c, const struct reply *r)
 
 static struct call *call_for(const struct event *v)
 {
+	struct out path = { 0 }, body = { 0 };
 	struct call *c;
-	struct out path = { 0 };
 	char now[24];
 
-	out_printf(&path, "/api/v1/namespaces/default/events");
-	if (!v->sent) {
-		c = call_new("POST", path.data);
-		if (c) {
-			c->type = "application/json";
-			c->body = strdup(json_object_to_json_string(v->body));
-		}
-		return c;
-	}
 	time_text(now);
-	out_printf(&path, "/");
-	path_put(&path, js_text(v->body, "metadata.name"));
-	c = call_new("PATCH", path.data);
-	if (c) {
-		c->type = "application/merge-patch+json";
-		if (asprintf(&c->body, "{\"count\":%u,\"lastTimestamp\":\"%s\"}", v->count, now) <
-		    0)
-			c->body = NULL;
-	}
+	out_printf(&path, "/api/v1/namespaces/default/events%s", v->sent ? "/" : "");
+	if (v->sent)
+		path_put(&path, js_text(v->body, "metadata.name"));
+	c = call_new(v->sent ? "PATCH" : "POST", &path);
+	if (!c)
+		return NULL;
+	if (v->sent)
+		out_printf(&body, "{\"count\":%u,\"lastTimestamp\":\"%s\"}", v->count, now);
+	else
+		out_printf(&body, "%s", js_line(v->body));
+	c->type = v->sent ? "application/merge-patch+json" : "application/json";
+	c->body = body.data;
 	return c;
 }
 
@@ -226,16 +219,15 @@ void events_add(struct events *e, enum kind_id kind, json_object *about, const c
 	source_by(&e->turn, e->free_at);
 }
 
-int events_new(struct sync *s, struct events **ret)
+struct events *events_new(struct sync *s)
 {
 	struct events *e = calloc(1, sizeof(*e));
 
 	if (!e)
-		return -ENOMEM;
+		return NULL;
 	e->s = s;
 	loop_timer(&s->loop, &e->turn, on_turn, UINT64_MAX);
-	*ret = e;
-	return 0;
+	return e;
 }
 
 void events_free(struct events *e)

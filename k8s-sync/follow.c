@@ -71,7 +71,7 @@ static struct call *call_with(struct follow *f, const char *query)
 	if (selector)
 		out_printf(&path, "%s%s&", selector, f->s->world.node);
 	out_printf(&path, "%s", query);
-	return call_new("GET", path.data);
+	return call_new("GET", &path);
 }
 
 static void go(struct follow *f, struct call *c)
@@ -402,18 +402,17 @@ static void watch(struct follow *f)
 	go(f, c);
 }
 
-int follow_new(struct sync *s, enum kind_id kind, struct follow **ret)
+struct follow *follow_new(struct sync *s, enum kind_id kind)
 {
 	struct follow *f = calloc(1, sizeof(*f));
 
 	if (!f)
-		return -ENOMEM;
+		return NULL;
 	f->s = s;
 	f->kind = kind;
 	f->page = PAGE;
 	loop_timer(&s->loop, &f->again, on_again, UINT64_MAX);
-	*ret = f;
-	return 0;
+	return f;
 }
 
 void follow_start(struct follow *f)

@@ -49,7 +49,7 @@ void label_ensure(struct sync *s, bool gpus)
 	if (needed == (s->label == LABEL_SET))
 		return;
 	out_printf(&path, "/api/v1/nodes/%s?fieldManager=pcidevfs", s->o->node);
-	c = call_new("PATCH", path.data);
+	c = call_new("PATCH", &path);
 	if (!c)
 		return;
 	c->type = "application/merge-patch+json";

@@ -182,15 +182,6 @@ static void on_work(struct source *source)
 	s->trim.at = s->decided + TRIM_MS; /* after the first lists and writes much is free */
 }
 
-static void start_following(struct sync *s)
-{
-	if (s->following || !mirror_known(s->tree))
-		return;
-	s->following = true;
-	for (enum kind_id k = 0; k < KINDS; k++)
-		follow_start(s->follows[k]);
-}
-
 static void on_news(void *ctx)
 {
 	struct sync *s = ctx;
@@ -207,7 +198,11 @@ static void on_news(void *ctx)
 	if (!s->told_ready)
 		notify_manager("READY=1");
 	s->told_ready = true;
-	start_following(s);
+	if (!s->following && mirror_known(s->tree)) {
+		s->following = true;
+		for (enum kind_id k = 0; k < KINDS; k++)
+			follow_start(s->follows[k]);
+	}
 	sync_touch(s);
 }
 
@@ -247,7 +242,7 @@ static void ask_node(struct source *source)
 	struct call *c;
 
 	out_printf(&path, "/api/v1/nodes/%s", s->o->node);
-	c = call_new("GET", path.data);
+	c = call_new("GET", &path);
 	if (!c) {
 		s->core.at = now_ms() + NODE_MS;
 		return;
@@ -308,11 +303,11 @@ static int start_cluster(struct sync *s, struct access *access, struct err *err)
 
 	if (r)
 		return r;
-	r = writes_new(s, &s->writes) ?: events_new(s, &s->events);
-	for (enum kind_id k = 0; k < KINDS && !r; k++)
-		r = follow_new(s, k, &s->follows[k]);
-	if (r)
+	if (!(s->writes = writes_new(s)) || !(s->events = events_new(s)))
 		return fail_nomem(err);
+	for (enum kind_id k = 0; k < KINDS; k++)
+		if (!(s->follows[k] = follow_new(s, k)))
+			return fail_nomem(err);
 	loop_timer(&s->loop, &s->core, ask_node, 0);
 	loop_timer(&s->loop, &s->certificate, on_certificate, 0);
 	return 0;
@@ -330,7 +325,7 @@ static int start(struct sync *s, const struct options *o, struct access *access,
 	s->world.node = o->node;
 	s->world.node_uid = "";
 	s->world.one_line = is_one_writer();
-	r = loop_open(&s->loop, err) ?: loop_signals(&s->loop, err);
+	r = loop_open(&s->loop, err);
 	if (r)
 		return r;
 	loop_timer(&s->loop, &s->work, on_work, UINT64_MAX);

@@ -82,7 +82,8 @@ void sync_deleted(struct sync *s, enum kind_id kind, const char *name, const cha
 void left_keep(struct world *w, const struct action *list);
 
 /* ---- follow.c: list and watch of one kind */
-int follow_new(struct sync *s, enum kind_id kind, struct follow **ret);
+/* NULL: no memory. */
+struct follow *follow_new(struct sync *s, enum kind_id kind);
 /* Not before the tree is known: what a claim means is decided as it comes. */
 void follow_start(struct follow *f);
 /* Some claims were left out. Lists anew if they may mean a device by now; until then the kind is
@@ -93,14 +94,14 @@ void follow_free(struct follow *f);
 uint64_t follow_version(const struct follow *f);
 
 /* ---- writes.c: carries actions out */
-int writes_new(struct sync *s, struct writes **ret);
+struct writes *writes_new(struct sync *s); /* NULL: no memory */
 void writes_free(struct writes *w);
 void writes_do(struct writes *w, struct action *list);
 /* Before it is decided: forgets refusals that may have passed by now. */
 void writes_remind(struct writes *w);
 
 /* ---- events.c: Kubernetes Events, at most one a second */
-int events_new(struct sync *s, struct events **ret);
+struct events *events_new(struct sync *s); /* NULL: no memory */
 void events_free(struct events *e);
 void events_add(struct events *e, enum kind_id kind, json_object *about, const char *reason,
 		const char *sentence);

@@ -111,45 +111,30 @@ static void drop_gone(struct writes *w)
 
 /* ---- requests */
 
-static char *path_of(const struct action *a)
+static struct call *call_of(const struct action *a)
 {
+	static const struct {
+		const char *method, *type, *end; /* of the path */
+	} rows[] = {
+		[ACT_APPLY] = { "PATCH", "application/apply-patch+yaml",
+				"?fieldManager=pcidevfs&force=true" },
+		[ACT_STATUS] = { "PATCH", "application/apply-patch+yaml",
+				 "/status?fieldManager=pcidevfs-status&force=true" },
+		[ACT_CREATE] = { "POST", "application/json", "?fieldManager=pcidevfs-spec" },
+		[ACT_PATCH] = { "PATCH", "application/merge-patch+json",
+				"?fieldManager=pcidevfs-spec" },
+		[ACT_DELETE] = { "DELETE", "application/json", "" },
+	};
 	struct out path = { 0 };
+	struct call *c;
 
 	out_printf(&path, "/apis/" GROUP_VERSION "/%s", kinds[a->kind].plural);
 	if (a->act != ACT_CREATE) {
 		out_printf(&path, "/");
 		path_put(&path, a->name);
 	}
-	switch (a->act) {
-	case ACT_APPLY:
-		out_printf(&path, "?fieldManager=pcidevfs&force=true");
-		break;
-	case ACT_STATUS:
-		out_printf(&path, "/status?fieldManager=pcidevfs-status&force=true");
-		break;
-	case ACT_CREATE:
-	case ACT_PATCH:
-		out_printf(&path, "?fieldManager=pcidevfs-spec");
-		break;
-	default:
-		break;
-	}
-	return path.data;
-}
-
-static struct call *call_of(const struct action *a)
-{
-	static const struct {
-		const char *method, *type;
-	} rows[] = {
-		[ACT_APPLY] = { "PATCH", "application/apply-patch+yaml" },
-		[ACT_STATUS] = { "PATCH", "application/apply-patch+yaml" },
-		[ACT_CREATE] = { "POST", "application/json" },
-		[ACT_PATCH] = { "PATCH", "application/merge-patch+json" },
-		[ACT_DELETE] = { "DELETE", "application/json" },
-	};
-	struct call *c = call_new(rows[a->act].method, path_of(a));
-
+	out_printf(&path, "%s", rows[a->act].end);
+	c = call_new(rows[a->act].method, &path);
 	if (!c)
 		return NULL;
 	c->type = rows[a->act].type;
@@ -408,7 +393,7 @@ void writes_do(struct writes *w, struct action *list)
 	say_refused(w);
 }
 
-int writes_new(struct sync *s, struct writes **ret)
+struct writes *writes_new(struct sync *s)
 {
 	struct writes *w = calloc(1, sizeof(*w));
 
@@ -416,11 +401,10 @@ int writes_new(struct sync *s, struct writes **ret)
 		w->table = lh_kchar_table_new(64, write_free);
 	if (!w || !w->table) {
 		free(w);
-		return -ENOMEM;
+		return NULL;
 	}
 	w->s = s;
-	*ret = w;
-	return 0;
+	return w;
 }
 
 void writes_free(struct writes *w)

@@ -46,10 +46,8 @@ struct telling {
 
 static void drop_channel(struct kubelet *k)
 {
-	struct rpc_channel *ch = k->channel;
-
+	rpc_channel_free(k->channel);
 	k->channel = NULL;
-	rpc_channel_free(ch);
 }
 
 /* kubelet may be about to listen: retry soon. A missing socket is an event when it comes. */

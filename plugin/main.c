@@ -139,8 +139,8 @@ static int start(struct plugin *p, const struct options *o, struct err *err)
 		return fail(err, ENAMETOOLONG, "--kubelet-dir: the path is too long");
 	raise_limit();
 	client_confine(); /* gRPC has threads */
-	r = loop_open(&p->loop, err) ?: loop_signals(&p->loop, err);
-	r = r ?: make_dirs(o->kubelet, dir, err) ?: lock_dir(o->kubelet, err);
+	r = loop_open(&p->loop, err) ?: make_dirs(o->kubelet, dir, err);
+	r = r ?: lock_dir(o->kubelet, err);
 	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(o->dev, o->cdi, &p->cdi, err);
 	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);
 	r = r ?: pods_new(p, &p->pods, err);

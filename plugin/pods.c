@@ -393,13 +393,10 @@ int pods_new(struct plugin *p, struct pods **ret, struct err *err)
 
 void pods_stop(struct pods *pods)
 {
-	struct rpc_channel *ch;
-
 	if (!pods)
 		return;
-	ch = pods->channel;
+	rpc_channel_free(pods->channel);
 	pods->channel = NULL;
-	rpc_channel_free(ch);
 	memory_free(pods->memory);
 	loop_remove(&pods->p->loop, &pods->watch);
 	loop_remove(&pods->p->loop, &pods->timer);

@@ -130,14 +130,12 @@ void resource_heard(struct resource *r, const char *why)
 	}
 	if (r->main)
 		return;
-	if (!why && r->again.at != UINT64_MAX) {
-		r->heard = false; /* it listened and hung up before it said yes */
-		return;
-	}
-	if (!why) {
+	if (!why && r->again.at == UINT64_MAX)
 		r->again.at = now_ms() + plugin_deadline(r->p, STREAM_MS);
+	else if (!why)
+		r->heard = false; /* it listened and hung up before it said yes */
+	if (!why)
 		return;
-	}
 	resource_again(r);
 	if (resource_is_news(r, why))
 		say("kubelet does not accept %s: %s; asked again in %u ms, then less and less often",

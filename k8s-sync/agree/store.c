@@ -45,11 +45,6 @@ void store_close(struct store *s)
 	*s = (struct store){ 0 };
 }
 
-static bool has(json_object *map, const char *name)
-{
-	return json_object_object_get_ex(map, name, NULL);
-}
-
 /* Of those that mean a device by their address alone, one is enough. */
 static bool is_taken(const struct store *s, const char *address)
 {
@@ -67,7 +62,8 @@ static bool take_apart(struct store *s, enum meant meant, const char *name, json
 {
 	const char *address = meant == MEANT_BY_ADDRESS ? js_text(o, "spec.address") : "";
 
-	if (!has(s->apart, name) && json_object_object_length(s->apart) >= APART_MAX &&
+	if (!json_object_object_get_ex(s->apart, name, NULL) &&
+	    json_object_object_length(s->apart) >= APART_MAX &&
 	    (!*address || is_taken(s, address)))
 		return false;
 	json_object_object_add(s->apart, name, json_object_new_string(address));
@@ -81,6 +77,7 @@ void store_put(struct store *s, const struct world *w, enum kind_id kind, json_o
 	const char *name = js_text(o, "metadata.name");
 	enum meant meant = k ? k->means(w, o) : MEANT_BY_NAME;
 	size_t size = size_of(o);
+	json_object *was;
 
 	if ((k && size > CLAIM_MAX) ||
 	    (meant != MEANT_BY_NAME && !take_apart(s, meant, name, o))) {
@@ -90,8 +87,8 @@ void store_put(struct store *s, const struct world *w, enum kind_id kind, json_o
 	}
 	if (meant == MEANT_BY_NAME)
 		json_object_object_del(s->apart, name);
-	if (has(s->objects, name))
-		s->size -= size_of(json_object_object_get(s->objects, name));
+	if (json_object_object_get_ex(s->objects, name, &was))
+		s->size -= size_of(was);
 	s->full |= s->size + others + size > STORES_MAX;
 	if (s->full) {
 		json_object_object_del(s->objects, name);

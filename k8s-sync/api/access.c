@@ -103,15 +103,6 @@ static int slurp(const char *path, char **ret, struct err *err)
 	return 0;
 }
 
-static char *path_in(const char *dir, const char *name)
-{
-	char *path;
-
-	if (*name == '/')
-		return strdup(name);
-	return asprintf(&path, "%s/%s", dir, name) < 0 ? NULL : path;
-}
-
 /* Reads the file if it is another one than was seen. Returns 1 if it changed, 0, or -errno. */
 static int reread(struct access *a, enum secret which, struct err *err)
 {
@@ -151,11 +142,12 @@ bool access_refresh(struct access *a)
 static int from_path(struct access *a, enum secret which, const char *dir, const char *name,
 		     struct err *err)
 {
+	char *path = NULL;
 	int r;
 
-	a->files[which].path = path_in(dir, name);
-	if (!a->files[which].path)
+	if (*name == '/' ? !(path = strdup(name)) : asprintf(&path, "%s/%s", dir, name) < 0)
 		return fail_nomem(err);
+	a->files[which].path = path;
 	r = reread(a, which, err);
 	return r < 0 ? r : 0;
 }

@@ -35,17 +35,16 @@ struct api {
 	long version; /* of HTTP in the last answer; 0: none came yet */
 };
 
-struct call *call_new(const char *method, char *path)
+struct call *call_new(const char *method, struct out *path)
 {
-	struct call *c = calloc(1, sizeof(*c));
+	struct call *c = path->failed ? NULL : calloc(1, sizeof(*c));
 
-	if (!c || !path) {
-		free(path);
-		free(c);
+	if (!c) {
+		out_free(path);
 		return NULL;
 	}
 	c->method = method;
-	c->path = path;
+	c->path = path->data;
 	return c;
 }
 
@@ -118,14 +117,6 @@ static void wire_free(struct wire *w)
 	free(w);
 }
 
-static void no_memory(struct call *c)
-{
-	struct reply r = { .away = true };
-
-	fail_nomem(&r.err);
-	c->done(c, &r);
-}
-
 static bool launch(struct wire *w)
 {
 	w->easy = curl_easy_init();
@@ -154,26 +145,26 @@ static void go_away(struct api *a, unsigned int seconds)
 static void start(struct api *a, struct call *c)
 {
 	struct wire *w = calloc(1, sizeof(*w));
+	struct reply none = { .away = true };
 
-	if (!w) {
-		no_memory(c);
-		return;
+	if (w) {
+		c->over = false;
+		c->wire = w;
+		*w = (struct wire){ .api = a, .call = c, .since = now_ms() };
+		w->identity = a->identity;
+		LIST_INSERT_HEAD(&a->wires, w, next);
+		if (!c->document)
+			a->flying++;
+		if (launch(w)) {
+			source_by(&a->turn, w->since + SILENT_MS);
+			return;
+		}
+		c->wire = NULL;
+		wire_free(w);
 	}
-	c->over = false;
-	*w = (struct wire){ .api = a, .call = c, .since = now_ms() };
-	w->identity = a->identity;
-	LIST_INSERT_HEAD(&a->wires, w, next);
-	if (!c->document)
-		a->flying++;
-	c->wire = w;
-	if (launch(w)) {
-		source_by(&a->turn, w->since + SILENT_MS);
-		return;
-	}
-	c->wire = NULL;
-	wire_free(w);
 	go_away(a, 0);
-	no_memory(c);
+	fail_nomem(&none.err);
+	c->done(c, &none);
 }
 
 /* ---- the queue */
@@ -217,8 +208,13 @@ static void on_looked(struct call *c, const struct reply *r)
 /* Without a question a server that hangs looks like one that has no news. */
 static void look(struct api *a)
 {
-	struct call *c = a->looking ? NULL : call_new("GET", strdup("/version"));
+	struct out path = { 0 };
+	struct call *c;
 
+	if (a->looking)
+		return;
+	out_printf(&path, "/version");
+	c = call_new("GET", &path);
 	if (!c)
 		return;
 	c->done = on_looked;
@@ -297,16 +293,11 @@ static void on_turn(struct source *s)
 	}
 }
 
-static void enqueue(struct api *a, struct call *c)
-{
-	queue_put(&a->queue, c);
-	source_by(&a->turn, 0);
-}
-
 void api_send(struct api *a, struct call *c)
 {
 	c->again = false;
-	enqueue(a, c);
+	queue_put(&a->queue, c);
+	source_by(&a->turn, 0);
 }
 
 const char *api_certificate(struct api *a)
@@ -378,8 +369,8 @@ static void finish(struct api *a, struct wire *w, CURLcode code)
 	c->wire = NULL;
 	wire_free(w);
 	if (r.status == 401 && !c->again && renewed(a, identity)) {
+		api_send(a, c);
 		c->again = true;
-		enqueue(a, c);
 	} else {
 		if (r.status == 401)
 			go_away(a, 0);

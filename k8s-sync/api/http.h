@@ -13,6 +13,7 @@
 struct access;
 struct api;
 struct loop;
+struct out;
 
 struct reply {
 	long status;	  /* of HTTP, or of a Status inside; 0: there is no answer */
@@ -50,7 +51,8 @@ struct call {
 /* The access belongs to the api from then on. Returns 0 or -errno. */
 int api_new(struct loop *loop, struct access *access, struct api **ret, struct err *err);
 void api_free(struct api *a);
-struct call *call_new(const char *method, char *path);
+/* Takes over the path. NULL: no memory, also for a part of it. */
+struct call *call_new(const char *method, struct out *path);
 void call_free(struct call *c);
 /* Always leads to done(), later. */
 void api_send(struct api *a, struct call *c);
