@@ -163,6 +163,7 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
  * effect. */
 bool owner_is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row);
 /* owners.c */
+void owner_setattr(struct fuse_req *req, uint64_t ino, const struct stat *attr, int to_set);
 /* Drops the stored owners of a device, or (NULL) of the root: its files get their initial ones. Not
  * for the FUSE thread. */
 void owners_forget(struct tree *t, const struct key *dev);
@@ -186,11 +187,9 @@ void changes_stop(struct tree *t);
  * and the kernel asks for their sizes again. Any thread may call it; other caches: the notifier. */
 void tree_touch(struct tree *t, uint32_t slot, change_bits bits);
 
-/* stat.c, owners.c, dir.c, rw.c: the handlers listed in ops.c */
+/* dir.c, rw.c, write.c: the handlers listed in ops.c */
 struct fuse_file_info;
 void node_getattr(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi);
-void owner_setattr(struct fuse_req *req, uint64_t ino, struct stat *attr, int to_set,
-		   struct fuse_file_info *fi);
 void dir_lookup(struct fuse_req *req, uint64_t parent, const char *name);
 void dir_open(struct fuse_req *req, uint64_t ino, struct fuse_file_info *fi);
 void dir_read(struct fuse_req *req, uint64_t ino, size_t size, off_t off,

@@ -15,6 +15,16 @@
 #include "pcidevfs/util.h"
 #include "fs/log/record.h"
 
+/* A size is accepted and ignored. */
+static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *attr, int to_set,
+		       struct fuse_file_info *fi)
+{
+	if (to_set & ~FUSE_SET_ATTR_SIZE)
+		owner_setattr(req, ino, attr, to_set);
+	else
+		node_getattr(req, ino, fi);
+}
+
 static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 {
 	struct tree *t = fuse_req_userdata(req);
@@ -152,7 +162,7 @@ const struct fuse_lowlevel_ops *tree_ops(void)
 	static const struct fuse_lowlevel_ops ops = {
 		.lookup = dir_lookup,
 		.getattr = node_getattr,
-		.setattr = owner_setattr,
+		.setattr = op_setattr,
 		.readlink = op_readlink,
 		.mknod = op_mknod,
 		.mkdir = op_mkdir,

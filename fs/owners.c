@@ -215,21 +215,13 @@ static int set_later(struct owner_job *job)
 	return engine_defer(t->conf.engine, &who, set_owner, job);
 }
 
-/* A size is accepted and ignored. */
-void owner_setattr(fuse_req_t req, uint64_t ino, struct stat *attr, int to_set,
-		   struct fuse_file_info *fi)
+void owner_setattr(fuse_req_t req, uint64_t ino, const struct stat *attr, int to_set)
 {
 	struct tree *t = fuse_req_userdata(req);
-	struct owner_job *job;
+	struct owner_job *job = malloc(sizeof(*job));
+	int r = job ? node_get(t, ino, &job->n) : -ENOMEM;
 	struct stat st;
-	int r;
 
-	if (!(to_set & ~FUSE_SET_ATTR_SIZE)) {
-		node_getattr(req, ino, fi);
-		return;
-	}
-	job = malloc(sizeof(*job));
-	r = job ? node_get(t, ino, &job->n) : -ENOMEM;
 	if (!r) {
 		node_stat(t, &job->n, job->n.row, &st);
 		job->req = req;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* Open, read and poll of files. Rows decide; no file is known by name. */
+/* Open, read, stat and poll of files. Rows decide; no file is known by name. */
 #define FUSE_USE_VERSION 312
 #include <errno.h>
 #include <fcntl.h>
@@ -259,7 +259,17 @@ static bool reply_rest(const struct read_job *job, const struct attr *row)
 	return true;
 }
 
-/* A read that waits for its text. */
+static void reply_stat(fuse_req_t req, const struct node *n, const struct text *text)
+{
+	struct stat st;
+
+	node_stat(fuse_req_userdata(req), n, n->row, &st);
+	if (text)
+		st.st_size = (off_t)text->len;
+	fuse_reply_attr(req, &st, attr_seconds(n->row));
+}
+
+/* A read that waits for its text, or a stat for the size of it. */
 struct read_later {
 	struct asker asker; /* must be first */
 	struct read_job job;
@@ -275,14 +285,16 @@ static void got_text(struct asker *a, struct text *text, int error)
 	if (!error && node_get(job->tree, job->ino, &n))
 		error = -ENODEV;
 	if (error)
-		fuse_reply_err(job->req, -error);
+		fuse_reply_err(job->req, a->stats && error == -ENODEV ? ESTALE : -error);
+	else if (a->stats)
+		reply_stat(job->req, &n, text);
 	else if (!reply_rest(job, n.row))
 		reply_text(job, &n, text);
 	free(later);
 }
 
 /* Asks for a text that this thread has no time to make. */
-static void read_shared(const struct read_job *job, const struct node *n)
+static void ask_text(const struct read_job *job, const struct node *n, bool stats)
 {
 	struct read_later *later = malloc(sizeof(*later));
 
@@ -290,10 +302,25 @@ static void read_shared(const struct read_job *job, const struct node *n)
 		fuse_reply_err(job->req, ENOMEM);
 		return;
 	}
-	*later = (struct read_later){ .asker = { .done = got_text }, .job = *job };
+	*later = (struct read_later){ .asker = { .done = got_text, .stats = stats }, .job = *job };
 	if (job->file)
 		files_seen(job->tree->files, job->file);
 	texts_ask(job->tree, n, &later->asker);
+}
+
+void node_getattr(fuse_req_t req, uint64_t ino, struct fuse_file_info *fi)
+{
+	struct tree *t = fuse_req_userdata(req);
+	struct node n;
+
+	(void)fi;
+	if (node_get(t, ino, &n))
+		fuse_reply_err(req, ESTALE);
+	else if (!n.row || !(n.row->flags & ATTR_SNAPSHOT) ||
+		 (n.row->flags & ATTR_SLOW && !files_in_use(t->files, n.ino, false)))
+		reply_stat(req, &n, NULL);
+	else
+		ask_text(&(struct read_job){ .req = req, .tree = t, .ino = ino }, &n, true);
 }
 
 void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
@@ -346,7 +373,7 @@ void file_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 		return;
 	}
 	if (n.row->flags & (ATTR_SLOW | ATTR_WORK))
-		read_shared(&job, &n);
+		ask_text(&job, &n, false);
 	else
 		reply_fresh(&job, &n);
 }

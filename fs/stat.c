@@ -5,10 +5,6 @@
  * that is open for writing. The size of a text that is long, or made by asking the kernel, which
  * may take seconds, is found only for those who have opened it; a list says 4096.
  */
-#define FUSE_USE_VERSION 312
-#include <errno.h>
-#include <fuse_lowlevel.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -16,7 +12,6 @@
 #include "internal.h"
 #include "pcidevfs/intent.h"
 #include "pcidevfs/util.h"
-#include "fs/cache/texts.h"
 
 bool owner_is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row)
 {
@@ -224,61 +219,4 @@ void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct s
 double attr_seconds(const struct attr *row)
 {
 	return row && (row->ring || row->flags & ATTR_SNAPSHOT) ? 0 : CACHE_SECONDS;
-}
-
-static void reply_stat(fuse_req_t req, const struct node *n, const struct text *text)
-{
-	struct stat st;
-
-	node_stat(fuse_req_userdata(req), n, n->row, &st);
-	if (text)
-		st.st_size = (off_t)text->len;
-	fuse_reply_attr(req, &st, attr_seconds(n->row));
-}
-
-/* A stat that waits for the text whose size it needs. */
-struct stat_later {
-	struct asker asker; /* must be first */
-	fuse_req_t req;
-	uint64_t ino;
-};
-
-static void got_text(struct asker *a, struct text *text, int error)
-{
-	struct stat_later *later = (struct stat_later *)a;
-	struct node n;
-
-	if (!error && node_get(fuse_req_userdata(later->req), later->ino, &n))
-		error = -ENODEV;
-	if (error)
-		fuse_reply_err(later->req, error == -ENODEV ? ESTALE : -error);
-	else
-		reply_stat(later->req, &n, text);
-	free(later);
-}
-
-void node_getattr(fuse_req_t req, uint64_t ino, struct fuse_file_info *fi)
-{
-	struct tree *t = fuse_req_userdata(req);
-	struct stat_later *later;
-	struct node n;
-
-	(void)fi;
-	if (node_get(t, ino, &n)) {
-		fuse_reply_err(req, ESTALE);
-		return;
-	}
-	if (!n.row || !(n.row->flags & ATTR_SNAPSHOT) ||
-	    (n.row->flags & ATTR_SLOW && !files_in_use(t->files, n.ino, false))) {
-		reply_stat(req, &n, NULL);
-		return;
-	}
-	later = malloc(sizeof(*later));
-	if (!later) {
-		fuse_reply_err(req, ENOMEM);
-		return;
-	}
-	*later = (struct stat_later){
-		.asker = { .done = got_text, .stats = true }, .req = req, .ino = ino };
-	texts_ask(t, &n, &later->asker);
 }

@@ -239,14 +239,6 @@ static uint32_t slot_of(struct tree *t, const struct key *dev)
 	return slot;
 }
 
-static void wake_logs(struct tree *t, const uint32_t *slots, size_t n)
-{
-	tree_touch(t, 0, CH_LOG);
-	for (size_t i = 0; i < n; i++)
-		tree_touch(t, slots[i], CH_LOG);
-	files_tell(t->files);
-}
-
 static void wake_due(void *ctx)
 {
 	struct tree *t = ctx;
@@ -257,7 +249,10 @@ static void wake_due(void *ctx)
 	t->wakes.n = 0;
 	t->wakes.due = false;
 	pthread_mutex_unlock(&t->wakes.lock);
-	wake_logs(t, now.slots, now.n);
+	tree_touch(t, 0, CH_LOG);
+	for (size_t i = 0; i < now.n; i++)
+		tree_touch(t, now.slots[i], CH_LOG);
+	files_tell(t->files);
 }
 
 /* Returns true if the caller must start the waking. *ret_full: there is no place for the slot. */
@@ -289,8 +284,8 @@ static void wake_later(struct tree *t, uint32_t slot)
 		tree_touch(t, slot, CH_LOG);
 }
 
-static void record(struct tree *t, const struct asked *a, const struct actor *who,
-		   const struct err *err)
+void record_verdict(struct tree *t, const struct asked *a, const struct actor *who,
+		    const struct err *err)
 {
 	bool news = err->code || !(a->aside || err->idle);
 	char text[LAST_ERROR] = "";
@@ -304,12 +299,6 @@ static void record(struct tree *t, const struct asked *a, const struct actor *wh
 		set_root_error(t, text, who->opener.uid);
 	if (log_verdict(t, a, who, err))
 		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
-}
-
-void record_verdict(struct tree *t, const struct asked *a, const struct actor *who,
-		    const struct err *err)
-{
-	record(t, a, who, err);
 	wake_later(t, slot_of(t, a->dev));
 }
 
@@ -394,7 +383,6 @@ void tree_verdict(void *tree, const struct request *requests, size_t n, const st
 		struct err told = *err;
 		struct request w;
 		struct asked asked = { .dev = &w.dev, .file = file, .since = since };
-		uint32_t slot;
 
 		tell_other(&told, &requests[i], requests, n);
 		record_target(tree, &requests[i], &w, file, sizeof(file));
@@ -402,9 +390,7 @@ void tree_verdict(void *tree, const struct request *requests, size_t n, const st
 		asked.forced = w.force;
 		if (!w.restores)
 			tree_wrote(tree, &w.dev);
-		record(tree, &asked, who, &told);
-		slot = slot_of(tree, &w.dev);
-		wake_logs(tree, &slot, slot != NO_SLOT);
+		record_verdict(tree, &asked, who, &told);
 	}
 	record_pace(tree, who);
 }
