@@ -156,7 +156,7 @@ static void record_it(struct ctl_job *job, const struct actor *who, const struct
 {
 	struct tree *t = job->tree;
 	struct asked asked = {
-		.dev = job->has_home ? &job->home : NULL,
+		.dev = job->home,
 		.file = "ctl",
 		.value = { job->buf, job->size },
 		.since = job->resent ? job->ctl->kept->told : 0,
@@ -273,8 +273,8 @@ static bool carry_on(struct ctl_job *job)
 	struct creds opener;
 
 	if (!job->taken) {
-		if (job->has_home)
-			tree_wrote(job->tree, &job->home);
+		if (job->home)
+			tree_wrote(job->tree, job->home);
 		opener = job->who.opener;
 		job->who = request_actor(job->req, job->unique, &opener);
 		pthread_mutex_lock(&job->tree->ctl->lock);
@@ -340,7 +340,7 @@ static struct ctl_job *finish(struct ctl_job *job)
 		left = ctl_end(c, ctl);
 	}
 	pthread_mutex_unlock(&c->lock);
-	ctl_tell_leftover(job->tree, job->has_home ? &job->home : NULL, &left);
+	ctl_tell_leftover(job->tree, job->home, &left);
 	reply(job->req, result);
 	free(job);
 	return following;
@@ -382,8 +382,8 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh
 	job->ino = n->ino;
 	job->size = size;
 	memcpy(job->buf, buf, size);
-	job->has_home = node_device(n);
-	job->home = n->dev.key;
+	job->dev = n->dev.key;
+	job->home = node_device(n) ? &job->dev : NULL;
 	return job;
 }
 

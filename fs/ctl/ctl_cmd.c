@@ -19,7 +19,7 @@ static struct lines_of lines_of(struct ctl_job *job)
 	return (struct lines_of){
 		.tree = job->tree,
 		.file = "ctl",
-		.home = job->has_home ? &job->home : NULL,
+		.home = job->home,
 		.who = &job->who.opener,
 		.others = job->requests,
 		.n_others = job->n_requests,
@@ -280,7 +280,7 @@ static bool run_force(struct ctl_job *job)
 
 	if (check_force(job, &job->err))
 		return true;
-	if (!job->arg[0] && !job->has_home)
+	if (!job->arg[0] && !job->home)
 		fail(&job->err, EINVAL,
 		     "ctl: force: name the device, for example force 0000:00:1f.2");
 	else if (!line_target(&of, job->arg, &at, &job->err))
@@ -370,7 +370,7 @@ static bool run_forget(struct ctl_job *job)
 	struct settler settler = settler_of(job);
 	struct intents *in = intents_of(job);
 
-	if (in && job->has_home)
+	if (in && job->home)
 		fail(&job->err, EINVAL, "ctl: forget works only in the ctl of the root");
 	else if (in && intents_forget(in, job->arg, &settler, &job->err))
 		fail_wrap(&job->err, "ctl: forget");

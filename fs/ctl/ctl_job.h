@@ -117,8 +117,8 @@ struct ctl_job {
 	long base; /* where the text begins, counted from the write's beginning; may be negative */
 	long at;     /* likewise: the end of the command */
 	atomic_bool interrupted;
-	bool has_home;
-	struct key home; /* of a device's ctl */
+	const struct key *home; /* of a device's ctl, else NULL */
+	struct key dev;
 	struct actor who;
 	/* The command that runs. Who comes second of its end and its starter's return goes on. */
 	atomic_int turn;

@@ -26,7 +26,7 @@
 #define NOTIFY_RESEND 7
 #define UNIQUE_RESENT (1ull << 63)
 #define INIT_HAS_RESEND (1u << 7) /* in flags2: FUSE_HAS_RESEND */
-#define SESSION_ABI 4
+#define SESSION_ABI 5
 #define INIT_FLAGS2_AT 16 /* behind major, minor, max_readahead, flags */
 
 enum {
@@ -52,7 +52,7 @@ struct session_record {
 	/* The request at which the last processes died: by a fault, or killed (also for lack of
 	 * memory). */
 	uint64_t poison;
-	uint32_t poison_deaths, poison_kills;
+	uint32_t poison_kills; /* with each death counted as POISON_KILLS */
 	struct inflight inflight;
 };
 
@@ -207,10 +207,9 @@ int session_adopt(struct session *s, bool killed, struct err *err)
 
 	if (request) {
 		if (request != rec->poison)
-			rec->poison_deaths = rec->poison_kills = 0;
+			rec->poison_kills = 0;
 		rec->poison = request;
-		rec->poison_deaths += !killed;
-		rec->poison_kills += killed;
+		rec->poison_kills += killed ? 1 : POISON_KILLS;
 	}
 	for (size_t i = 0; i < HANDS; i++)
 		atomic_store(&rec->in_hand[i], 0);
@@ -282,7 +281,7 @@ static bool refuse_poison(struct session *s, uint64_t unique)
 {
 	struct session_record *rec = s->rec;
 
-	if (POISON_KILLS * rec->poison_deaths + rec->poison_kills < POISON_KILLS * POISON_DEATHS ||
+	if (rec->poison_kills < POISON_KILLS * POISON_DEATHS ||
 	    (unique & ~UNIQUE_RESENT) != rec->poison)
 		return false;
 	say("request %llu ended process after process; it got EIO",
