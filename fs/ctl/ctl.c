@@ -378,7 +378,6 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh
 		return NULL;
 	job->who.opener = file->creds;
 	job->tree = t;
-	job->ended = job_ended;
 	job->ino = n->ino;
 	job->size = size;
 	memcpy(job->buf, buf, size);

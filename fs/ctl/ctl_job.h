@@ -109,7 +109,6 @@ struct ctl_job {
 	struct fuse_req *req;
 	struct tree *tree;
 	struct ctl *ctl;
-	void (*ended)(struct ctl_job *job); /* the command that ends later calls it */
 	uint64_t ino, unique;
 	uint32_t journal_slot;
 	bool taken; /* its text is in its file's */
@@ -143,7 +142,7 @@ enum command_flag {
 struct ctl_command {
 	const char *name;
 	uint32_t flags;
-	/* Carries it out: fills job->answer, or job->err. False: it ends later, by job->ended(). */
+	/* Carries it out: fills job->answer, or job->err. False: it ends later, by job_ended(). */
 	bool (*run)(struct ctl_job *job);
 };
 

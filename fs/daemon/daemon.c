@@ -18,7 +18,6 @@
 #include "handoff.h"
 #include "instance.h"
 #include "layouts.h"
-#include "oplog.h"
 #include "options.h"
 #include "release.h"
 #include "fs/rights.h"
