@@ -200,7 +200,7 @@ static void run_waiting(void *ctx)
 	struct ctl_job *job = ctx;
 
 	if (job->command->run(job))
-		job_ended(job);
+		job->ended(job);
 }
 
 /* False: the command ends later, on another thread, which then goes on. */
@@ -360,7 +360,8 @@ static void drive(void *ctx)
 	}
 }
 
-void job_ended(struct ctl_job *job)
+/* The end of a command that ends later; from any thread. */
+static void job_ended(struct ctl_job *job)
 {
 	if (!atomic_exchange(&job->turn, 1))
 		return; /* who started it has not returned yet, and will go on */
@@ -378,6 +379,7 @@ static struct ctl_job *job_new(struct tree *t, const struct node *n, uint64_t fh
 		return NULL;
 	job->who.opener = file->creds;
 	job->tree = t;
+	job->ended = job_ended;
 	job->ino = n->ino;
 	job->size = size;
 	memcpy(job->buf, buf, size);

@@ -214,7 +214,7 @@ static void commit_done(void *ctx, const struct err *err)
 	job->err = *err;
 	if (err->code)
 		label_verdict(job, &job->err);
-	job_ended(job);
+	job->ended(job);
 }
 
 /* Sent again after a crash, each commit of a write gets the verdict that it had: its place makes it
@@ -386,7 +386,7 @@ static void accept_done(void *ctx, const struct err *err)
 	job->err = *err;
 	if (err->code)
 		fail_wrap(&job->err, "ctl: accept");
-	job_ended(job);
+	job->ended(job);
 }
 
 static bool run_accept(struct ctl_job *job)

@@ -109,6 +109,7 @@ struct ctl_job {
 	struct fuse_req *req;
 	struct tree *tree;
 	struct ctl *ctl;
+	void (*ended)(struct ctl_job *job); /* the command that ends later calls it */
 	uint64_t ino, unique;
 	uint32_t journal_slot;
 	bool taken; /* its text is in its file's */
@@ -142,7 +143,7 @@ enum command_flag {
 struct ctl_command {
 	const char *name;
 	uint32_t flags;
-	/* Carries it out: fills job->answer, or job->err. False: it ends later, by job_ended(). */
+	/* Carries it out: fills job->answer, or job->err. False: it ends later, by job->ended(). */
 	bool (*run)(struct ctl_job *job);
 };
 
@@ -151,7 +152,5 @@ struct ctl_command {
 const struct ctl_command *command_of(char *line, char **ret_arg);
 /* The rest of a line whose beginning is lost: perhaps of a commit. */
 extern const struct ctl_command command_torn;
-/* ctl.c: the command's end; from any thread. */
-void job_ended(struct ctl_job *job);
 
 #endif
