@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "look.h"
+#include "newest.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/step.h"
 
@@ -21,6 +21,7 @@ struct err;
 struct model;
 struct out;
 struct sysfs;
+struct touched;
 
 /* In the order in which they are asked if several are due. */
 enum ask {

@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "newest.h"
 #include "pcidevfs/key.h"
 
 struct backend;
@@ -25,19 +26,6 @@ struct touched {
 	bool alone; /* read only what rows keep beside its facts (ops.h) */
 	bool unbound; /* its driver was heard to leave it */
 };
-
-/* Of each device the number of the last that has told of it, since an older one may tell later. */
-struct newest {
-	struct newest_row {
-		struct key key;
-		uint64_t number;
-	} *v; /* sorted */
-	size_t n, cap;
-};
-/* 1: nothing newer has told of the device, and now this has; 0: something has; -ENOMEM. */
-int newest_take(struct newest *t, const struct key *key, uint64_t number);
-/* 0: nothing has. */
-uint64_t newest_of(const struct newest *t, const struct key *key);
 
 struct looks {
 	_Atomic uint64_t last; /* number of the one that began last */

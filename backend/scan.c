@@ -451,6 +451,9 @@ int look_scan(struct look *l)
 	int rc = 0;
 
 	l->number = atomic_fetch_add(&b->looks.last, 1) + 1;
+	if (!l->all) /* they and a parent, or a peer */
+		batch.v = calloc(l->n + 2, sizeof(*batch.v));
+	batch.cap = batch.v ? l->n + 2 : 0;
 	if (l->all)
 		rc = add_all(b, &batch);
 	for (size_t i = 0; i < l->n; i++)

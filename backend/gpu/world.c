@@ -5,7 +5,6 @@
 
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,15 +79,14 @@ static bool vendor_id(const struct sysfs *s, const struct key *dev, char ret[sta
 	return true;
 }
 
-static void vendor_list(const struct sysfs *at, bool is_vgpu, struct known *known,
+static void vendor_list(const struct backend *b, const struct key *dev, bool is_vgpu,
 			struct vgpu_types *ret)
 {
 	_free_ char *text = malloc(SYSFS_PAGE);
-	int n = text ? sysfs_read(at, ROOT_SYS, text, SYSFS_PAGE, NVIDIA_LIST) : -ENOMEM;
 
 	(void)is_vgpu;
-	(void)known;
-	if (n > 0)
+	if (text && sysfs_read(&b->sys, ROOT_SYS, text, SYSFS_PAGE,
+			       PCI_DEVICES "/%s/" NVIDIA_LIST, dev->name) > 0)
 		types_parse(text, ret);
 }
 
@@ -165,17 +163,17 @@ static int32_t described(const char *text, const char *key)
 	return parse_i64(number, 0, INT32_MAX, &n) ? -1 : (int32_t)n;
 }
 
-/* False: something could not be read. */
+/* at: a sysfs root at the directory of types. False: something could not be read. */
 static bool read_type(const struct sysfs *at, struct vgpu_type *t)
 {
 	char text[512];
-	int name = sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/name", t->id);
+	int name = sysfs_read(at, ROOT_SYS, text, sizeof(text), "%s/name", t->id);
 
 	if (name <= 0)
 		STR_COPY(t->name, t->id); /* the name is optional: the driver's ABI */
 	else if (!STR_COPY(t->name, text))
 		t->name[0] = '\0';
-	if (sysfs_read(at, ROOT_SYS, text, sizeof(text), MDEV_TYPES "/%s/description", t->id) <= 0)
+	if (sysfs_read(at, ROOT_SYS, text, sizeof(text), "%s/description", t->id) <= 0)
 		return false;
 	t->max = described(text, "max_instance");
 	t->framebuffer_mib = described(text, "framebuffer");
@@ -183,23 +181,26 @@ static bool read_type(const struct sysfs *at, struct vgpu_type *t)
 }
 
 /* A type whose name does not fit is left out. A VF has one mediated device: none is left then. */
-static void mdev_list(const struct sysfs *at, bool is_vgpu, struct known *known,
+static void mdev_list(const struct backend *b, const struct key *dev, bool is_vgpu,
 		      struct vgpu_types *ret)
 {
-	_closedir_ DIR *dir = sysfs_dir(at, ROOT_SYS, MDEV_TYPES);
+	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/" MDEV_TYPES, dev->name);
+	struct known *known = b->known;
+	struct sysfs at = b->sys;
 	const struct dirent *e;
 
+	at.fd[ROOT_SYS] = dir ? dirfd(dir) : -1;
 	while (dir && (e = readdir(dir))) {
 		struct vgpu_type t = { .max = -1, .framebuffer_mib = -1 };
 		int64_t n = 0;
 
 		if (e->d_name[0] == '.' || !STR_COPY(t.id, e->d_name))
 			continue;
-		if (!(known && known_find(known, e->d_ino, &t)) && read_type(at, &t) && known)
+		if (!(known && known_find(known, e->d_ino, &t)) && read_type(&at, &t) && known)
 			known_add(known, e->d_ino, &t);
 		if (!is_vgpu)
-			sysfs_number(at, ROOT_SYS, 0, INT32_MAX, &n,
-				     MDEV_TYPES "/%s/available_instances", t.id);
+			sysfs_number(&at, ROOT_SYS, 0, INT32_MAX, &n, "%s/available_instances",
+				     t.id);
 		t.available = (int32_t)n;
 		types_add(ret, &t);
 	}
@@ -297,34 +298,23 @@ void vgpu_id(const struct sysfs *s, const struct key *dev, char ret[static TYPE_
 		str_copy(ret, TYPE_ID, is.id);
 }
 
-/* Returns a descriptor of the function's directory, which is the sysfs root of *ret; or -1. */
-static int open_function(const struct sysfs *s, const struct key *dev, struct sysfs *ret)
-{
-	char path[sizeof(PCI_DEVICES) + KEY_NAME + 1];
-
-	*ret = *s;
-	snprintf(path, sizeof(path), PCI_DEVICES "/%s", dev->name);
-	ret->fd[ROOT_SYS] = openat(s->fd[ROOT_SYS], path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	return ret->fd[ROOT_SYS];
-}
-
 const struct vgpu_world *vgpu_world_of(const struct sysfs *s, const struct key *dev)
 {
-	struct sysfs at;
-	_close_ int dir = open_function(s, dev, &at);
-
-	return dir < 0 ? NULL : vgpu_world_at(&at);
+	for (size_t i = 0; i < ARRAY_SIZE(worlds); i++)
+		if (sysfs_exists(s, ROOT_SYS, PCI_DEVICES "/%s/%s", dev->name, worlds[i].offers))
+			return &worlds[i];
+	return NULL;
 }
 
 struct vgpu_types *vgpu_list(const struct backend *b, const struct key *dev, bool is_vgpu)
 {
-	struct sysfs at;
-	_close_ int dir = open_function(&b->sys, dev, &at);
-	struct vgpu_types *types = dir < 0 ? NULL : types_new();
-	const struct vgpu_world *world = types ? vgpu_world_at(&at) : NULL;
+	const struct vgpu_world *world = vgpu_world_of(&b->sys, dev);
+	struct vgpu_types *types =
+		world || sysfs_exists(&b->sys, ROOT_SYS, PCI_DEVICES "/%s", dev->name) ? types_new()
+										       : NULL;
 
-	if (world)
-		world->list(&at, is_vgpu, b->known, types);
+	if (types && world)
+		world->list(b, dev, is_vgpu, types);
 	return types ? types_shrink(types) : NULL;
 }
 

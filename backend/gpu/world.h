@@ -8,7 +8,6 @@
 
 struct backend;
 struct err;
-struct known;
 struct step;
 struct sysfs;
 
@@ -26,8 +25,8 @@ struct vgpu_world {
 	/* The function's vGPU as sysfs shows it. at: a sysfs root at the function's directory. */
 	void (*observe)(const struct sysfs *at, struct facts *f);
 	/* The types that can be made of it; is_vgpu: it is one already. Both may wait for the
-	 * driver, but for no device lock. known: known.h; NULL: all is read. */
-	void (*list)(const struct sysfs *at, bool is_vgpu, struct known *known,
+	 * driver, but for no device lock. */
+	void (*list)(const struct backend *b, const struct key *dev, bool is_vgpu,
 		     struct vgpu_types *ret);
 	/* In a step, by helpers: what it is now. 0 or -errno without a sentence. */
 	int (*now)(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret);

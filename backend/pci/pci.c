@@ -245,7 +245,8 @@ static void read_group(struct pci_look *l)
 /* Kernels without cdevs have vfio-dev/ too, so the node decides. */
 static void read_cdev(struct pci_look *l)
 {
-	_closedir_ DIR *dir = sysfs_dir(&l->at, ROOT_SYS, "vfio-dev");
+	bool may = sysfs_exists(&l->at, ROOT_DEV, "vfio/devices");
+	_closedir_ DIR *dir = may ? sysfs_dir(&l->at, ROOT_SYS, "vfio-dev") : NULL;
 	const struct dirent *e;
 
 	while (dir && (e = readdir(dir)))
