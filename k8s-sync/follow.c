@@ -432,7 +432,7 @@ void follow_review(struct follow *f)
 	if (moved)
 		s->world.listed[f->kind] = false;
 	if (now_ms() < at) {
-		sync_touch_at(s, at);
+		source_by(&s->work, at);
 		return;
 	}
 	if (f->call)

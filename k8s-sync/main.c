@@ -86,16 +86,11 @@ static const struct mirror_table table = {
 
 /* ---- what is known */
 
-void sync_touch_at(struct sync *s, uint64_t at)
-{
-	source_by(&s->work, at);
-}
-
 void sync_touch(struct sync *s)
 {
 	uint64_t now = now_ms(), at = s->decided + GAP_MS;
 
-	sync_touch_at(s, at < now ? now : at);
+	source_by(&s->work, at < now ? now : at);
 }
 
 void sync_say(struct sync *s, enum say_slot slot, const char *sentence)

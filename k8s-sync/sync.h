@@ -60,8 +60,6 @@ struct sync {
 
 /* Something changed: decides soon. */
 void sync_touch(struct sync *s);
-/* Decides at this time (ms), if not before. */
-void sync_touch_at(struct sync *s, uint64_t at);
 /* What stands in the log, and, the first one's, in `health`; "" takes it back. */
 void sync_say(struct sync *s, enum say_slot slot, const char *sentence);
 /* ---- known.c */

@@ -18,7 +18,7 @@ enum {
 	AGAIN_MAX_MS = 600000,
 };
 
-/* The last one of an act. */
+/* The last request of each kind. */
 struct deed {
 	uint64_t what;	/* its body, and the object that it was decided for */
 	uint64_t again; /* ms: when it may be repeated nevertheless; 0: never */
@@ -30,7 +30,7 @@ struct deed {
 struct write {
 	struct writes *all;
 	enum kind_id kind;
-	enum act act;
+	enum action_kind act;
 	char *key; /* in the table: "p", or "s" for its status, the kind, the name */
 	const char *name;
 	struct deed deeds[ACT_CTL];
@@ -85,7 +85,7 @@ static void write_free(struct lh_entry *e)
 
 	if (x->call)
 		api_cancel(x->all->s->api, x->call);
-	for (enum act act = 0; act < ACT_CTL; act++)
+	for (enum action_kind act = 0; act < ACT_CTL; act++)
 		free(x->deeds[act].why);
 	free(x->sentence);
 	free(x->key);
@@ -187,7 +187,7 @@ static void say_refused(struct writes *w)
 	{
 		struct write *x = (void *)lh_entry_v(e);
 
-		for (enum act act = 0; act < ACT_CTL; act++)
+		for (enum action_kind act = 0; act < ACT_CTL; act++)
 			if (!*why && x->deeds[act].wanted == w->round && x->deeds[act].why)
 				why = x->deeds[act].why;
 	}
@@ -243,14 +243,14 @@ static void send_write(struct writes *w, const struct action *a)
 	if (!x)
 		return;
 	d = &x->deeds[a->act];
-	/* Another body of this act is wanted too, and waits after a refusal: so does this one. */
+	/* Two different requests of one kind are wanted; after a refusal both wait. */
 	if (d->wanted == w->round && now_ms() < d->again)
 		return;
 	d->wanted = w->round;
 	if (x->call)
 		return;
 	if (d->what == what && (!d->again || now_ms() < d->again)) {
-		sync_touch_at(w->s, d->again ?: UINT64_MAX);
+		source_by(&w->s->work, d->again ?: UINT64_MAX);
 		return;
 	}
 	x->call = call_of(a);
@@ -368,11 +368,11 @@ void writes_remind(struct writes *w)
 {
 	for (struct verdict *v = w->s->world.verdicts; v; v = v->next) {
 		if (v->lands > now_ms())
-			sync_touch_at(w->s, v->lands);
+			source_by(&w->s->work, v->lands);
 		else
 			v->lands = 0;
 		if (v->again > now_ms())
-			sync_touch_at(w->s, v->again);
+			source_by(&w->s->work, v->again);
 		else if (v->again)
 			v->seen = v->again = 0;
 	}

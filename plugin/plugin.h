@@ -48,16 +48,6 @@ struct plugin {
 	bool told_ready;
 };
 
-enum { TRIM_MS = 5000 };
-
-/* Call it after a peak of memory use: what is then free is given back later. Each kubelet dials all
- * resources at once while the connections of the last one are closed. With 200 resources malloc()
- * keeps some MiB of that. Trimming takes some ms: not while pods wait. */
-static inline void plugin_trim_later(struct plugin *p)
-{
-	p->trim.at = now_ms() + TRIM_MS;
-}
-
 /* A deadline for others, scaled by --deadline. */
 static inline unsigned int plugin_deadline(const struct plugin *p, unsigned int ms)
 {

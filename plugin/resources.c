@@ -300,7 +300,7 @@ static void serve_all(struct resources *rs, const struct devices *t, uint64_t no
 	_free_ struct dev **v = devices_offered(t, &n);
 
 	if (!v) {
-		source_by(&rs->well, now + REFUSED_MAX_MS); /* no memory: the offer stays as it is */
+		source_by(&rs->well, now + REFUSED_MAX_MS); /* no memory: the offer stays */
 		return;
 	}
 	for (struct resource *r = LIST_FIRST(&rs->list); r; r = LIST_NEXT(r, next)) {

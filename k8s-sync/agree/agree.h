@@ -136,9 +136,9 @@ json_object *claims_odd(const struct world *w);
 /* The tree's spelling of a user's name: what `claim` does not take becomes "_". */
 void claim_value(const char *user, char *ret, size_t size);
 
-/* ---- alone.c: devices that are offered alone, under VENDOR/OBJECT. The tree knows no node, so that
- * name is made here, of the object that the device has when its claim asks for it. The tree stores
- * it with the device, and it goes where the device goes. */
+/* ---- alone.c: devices that are offered alone, under VENDOR/OBJECT. The tree knows no node, so
+ * that name is made here, of the object that the device has when its claim asks for it. The tree
+ * stores it with the device, and it goes where the device goes. */
 #define ALONE "spec.disableResourcePooling"
 
 /* Is that VENDOR/OBJECT, of an object of this node, or with ".2", ".3" ... behind it? */
@@ -155,8 +155,8 @@ void alone_at_rest(const struct value *v, struct actions *list);
 void lines_keep(const struct world *w, struct actions *list);
 
 /* ---- decide.c */
-struct action *action_add(struct actions *list, enum act act, enum kind_id kind, const char *name,
-			  json_object *body);
+struct action *action_add(struct actions *list, enum action_kind act, enum kind_id kind,
+			  const char *name, json_object *body);
 void actions_append(struct actions *list, struct action *a);
 json_object *want_main(const struct at *at, enum kind_id id, const char *name);
 /* A new object, whole but for its status. */

@@ -10,8 +10,8 @@
 
 /* ---- actions */
 
-struct action *action_add(struct actions *list, enum act act, enum kind_id kind, const char *name,
-			  json_object *body)
+struct action *action_add(struct actions *list, enum action_kind act, enum kind_id kind,
+			  const char *name, json_object *body)
 {
 	struct action *a = calloc(1, sizeof(*a));
 
@@ -238,8 +238,10 @@ static void ensure(const struct world *w, enum kind_id id, const struct inv_dev 
 
 	if (object_is_deleted(at.was))
 		return;
+	/* One that has just left is written with its uid, so that what is deleted is not made, and
+	 * what somebody has taken the label from keeps its notes. */
 	if (!at.was)
-		at.was = object_left(w, id, name);
+		at.was = json_object_object_get(w->left[id], name);
 	ensure_main(&at, id, name, list);
 	if (!object_find(w, id, name))
 		return;

@@ -9,7 +9,7 @@
 #include "kinds.h"
 #include "pcidevfs/err.h"
 
-enum act {
+enum action_kind {
 	ACT_APPLY,  /* server-side apply of labels and annotations; makes the object */
 	ACT_STATUS, /* the same for its status */
 	ACT_CREATE,
@@ -20,7 +20,7 @@ enum act {
 };
 
 struct action {
-	enum act act;
+	enum action_kind act;
 	enum kind_id kind;
 	char name[OBJECT_NAME]; /* of the object */
 	json_object *body;	/* of ACT_CTL the object that asks; NULL for ACT_FORGET */

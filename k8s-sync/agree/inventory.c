@@ -179,8 +179,3 @@ bool dev_has(const struct inv_dev *d, const char *key)
 {
 	return value_of(d, key);
 }
-
-uint64_t dev_hash(const struct inv_dev *d)
-{
-	return fnv1a(FNV1A, d->pairs, d->len);
-}

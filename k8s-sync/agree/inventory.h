@@ -34,6 +34,5 @@ const struct inv_dev *inventory_find(const struct inventory *inv, const char *id
 /* Never NULL: "" if the tree says none or has no such key for this device. */
 const char *dev_get(const struct inv_dev *d, const char *key);
 bool dev_has(const struct inv_dev *d, const char *key);
-uint64_t dev_hash(const struct inv_dev *d);
 
 #endif

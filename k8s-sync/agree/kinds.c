@@ -53,11 +53,6 @@ json_object *object_find(const struct world *w, enum kind_id kind, const char *n
 	return json_object_object_get(w->objects[kind], name);
 }
 
-json_object *object_left(const struct world *w, enum kind_id kind, const char *name)
-{
-	return json_object_object_get(w->left[kind], name);
-}
-
 json_object *object_about(const struct world *w, enum kind_id kind, is_about *about,
 			  const struct inv_dev *d)
 {

@@ -116,9 +116,6 @@ bool object_is_named(const struct world *w, const char *name);
 /* Does the object, of whatever form, belong to this node? */
 bool object_is_ours(const struct world *w, enum kind_id kind, json_object *o);
 json_object *object_find(const struct world *w, enum kind_id kind, const char *name);
-/* One that has just left: whoever writes it names its uid, so that what is deleted is not made, and
- * what somebody has taken the label from keeps its notes. NULL: none. */
-json_object *object_left(const struct world *w, enum kind_id kind, const char *name);
 /* The first one about the device, of those that are there or have just left; NULL. */
 typedef bool is_about(const struct world *w, json_object *o, const struct inv_dev *d);
 json_object *object_about(const struct world *w, enum kind_id kind, is_about *about,

@@ -216,8 +216,9 @@ static uint64_t seen_of(const struct value *v)
 	json_object *o = v->claim ? v->claim : v->object;
 	const char *uid = js_text(o, "metadata.uid");
 	const char *version = json_object_get_string(js_get(o, "metadata.generation")) ?: "";
-	uint64_t h = fnv1a(dev_hash(v->dev), v->cluster, strlen(v->cluster));
+	uint64_t h = fnv1a(FNV1A, v->dev->pairs, v->dev->len);
 
+	h = fnv1a(h, v->cluster, strlen(v->cluster));
 	h = fnv1a(fnv1a(h, uid, strlen(uid)), version, strlen(version));
 	for (size_t i = 0; dev_has(v->dev, "sriov_numvfs") && i < v->w->inv->n; i++) {
 		const struct inv_dev *d = v->w->inv->v[i];
@@ -369,7 +370,7 @@ static bool lags(const struct value *v)
 }
 
 /* A line about it is on its way, or its effect is: the tree does not say yet what it will say. What
- * is taken back meanwhile would else come from the tree as somebody's wish. */
+ * is taken back meanwhile would otherwise be read from the tree as a user's request. */
 static bool is_on_its_way(const struct value *v)
 {
 	const struct verdict *last = verdict_about(v->w, v->about);

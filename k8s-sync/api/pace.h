@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which request is sent next, and when: a rate limit of our own, and pauses while the server is away
- * or asks for patience. Pure: the times, in ms, are the caller's. */
+/* Which request is sent next, and when: a rate limit of our own, and pauses while the server is
+ * away or asks for patience. Pure: the times, in ms, are the caller's. */
 #ifndef SYNC_PACE_H
 #define SYNC_PACE_H
 

@@ -40,10 +40,11 @@ static const char **text_at(struct dev *d, size_t field)
 
 static void set(struct dev *d, size_t field, const char *value)
 {
+	size_t at = fields[field].at;
 	uint64_t n;
 
 	if (fields[field].number)
-		*(int *)((char *)d + fields[field].at) = parse_u64(value, INT_MAX, &n) ? -1 : (int)n;
+		*(int *)((char *)d + at) = parse_u64(value, INT_MAX, &n) ? -1 : (int)n;
 	else
 		*text_at(d, field) = strcmp(value, "none") ? value : "";
 }

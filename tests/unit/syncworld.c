@@ -113,7 +113,7 @@ static void merge(json_object *to, json_object *from)
 }
 
 /* An apply drops what it had set before: all of the status, and of the rest only notes, here. */
-static void drop_applied(json_object *o, enum act act)
+static void drop_applied(json_object *o, enum action_kind act)
 {
 	json_object *m = js_get(o, "metadata.annotations");
 
