@@ -34,7 +34,7 @@ extern const struct region_head files_layout;
 
 /* The position of a stream's reader. */
 struct cursor {
-	uint64_t pos;		  /* in the ring */
+	uint64_t pos; /* in the ring */
 	/* a line that is not in the ring comes first; off: how much of it was read */
 	uint32_t special, off;
 	uint64_t seq, generation; /* in that line */

@@ -50,8 +50,7 @@ static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t
 	(void)parent;
 	(void)name;
 	(void)rdev;
-	fuse_reply_err(req, S_ISREG(mode) ? EACCES
-					  : EPERM); /* as sysfs: creat and mknod differ */
+	fuse_reply_err(req, S_ISREG(mode) ? EACCES : EPERM); /* as sysfs: creat and mknod differ */
 }
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
@@ -105,8 +104,9 @@ static void refuse_name(const struct node *n, const char *name, struct err *err)
 	if (row && n->subject.dev)
 		device_lacks(&n->dev, row->name, err);
 	else
-		fail(err, EACCES, "%.64s: there is no file of that name in %s; write for example %s",
-		     name, where, n->subject.dev ? "claim" : "ctl");
+		fail(err, EACCES,
+		     "%.64s: there is no file of that name in %s; write for example %s", name,
+		     where, n->subject.dev ? "claim" : "ctl");
 	err->code = EACCES;
 }
 

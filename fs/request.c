@@ -21,7 +21,7 @@
 #include "writers.h"
 
 int request_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
-	       struct err *err)
+		 struct err *err)
 {
 	size_t clean;
 
@@ -39,14 +39,15 @@ int request_text(const char *file, const char *buf, size_t size, char text[stati
 	text[0] = '\0';
 	if (buf[clean] == '\n')
 		return fail(err, EINVAL, "%s: one line at a time", file);
-	return fail(err, EINVAL,
-		    "%s: the value holds a control character, an invisible one or a byte that is not "
-		    "UTF-8 (%d) at byte %zu",
-		    file, (unsigned char)buf[clean], clean + 1);
+	return fail(
+		err, EINVAL,
+		"%s: the value holds a control character, an invisible one or a byte that is not "
+		"UTF-8 (%d) at byte %zu",
+		file, (unsigned char)buf[clean], clean + 1);
 }
 
 int request_parse(const struct subject *s, const struct attr *row, const char *text,
-		 struct request *ret, struct err *err)
+		  struct request *ret, struct err *err)
 {
 	struct request request = { 0 };
 	struct subject of = *s;

@@ -22,12 +22,12 @@ struct tree;
  * is taken off; another one, NUL and what else is not clean (str_clean()) are EINVAL. text is "" on
  * failure. */
 int request_text(const char *file, const char *buf, size_t size, char text[static WRITE_MAX + 1],
-	       struct err *err);
+		 struct err *err);
 
 /* What the row makes of such a text: a request for the engine, or, ATTR_ASIDE, one without a file:
  * it is done. ret is untouched on failure. */
 int request_parse(const struct subject *s, const struct attr *row, const char *text,
-		 struct request *ret, struct err *err);
+		  struct request *ret, struct err *err);
 
 /* Who sent this request. opened: who opened the file that it is for; NULL: the same. */
 struct actor request_actor(struct fuse_req *req, uint64_t tag, const struct creds *opened);

@@ -87,8 +87,7 @@ void rights_creds(struct fuse_req *req, bool looks, struct creds *ret)
 		n = fuse_req_getgroups(req, CREDS_GROUPS, ret->groups);
 	if (n > 0)
 		ret->n_groups = n < CREDS_GROUPS ? (uint32_t)n : CREDS_GROUPS;
-	ret->reserve = caps & (CAP(SYS_ADMIN) | CAP(DAC_OVERRIDE)) ||
-		       (looks && is_member(t, ret));
+	ret->reserve = caps & (CAP(SYS_ADMIN) | CAP(DAC_OVERRIDE)) || (looks && is_member(t, ret));
 }
 
 static bool mode_allows(const struct creds *who, const struct stat *st)
@@ -194,10 +193,9 @@ int rights_check(struct tree *t, const struct creds *who, const struct device *d
 		 const struct attr *row, struct err *err)
 {
 	if (!may_write(t, who, &dev->key, row))
-		return fail(
-			err, EACCES,
-			"%s: user %u may not write the %s of %s; change its owner with chown",
-			row->name, (unsigned int)who->uid, row->name, dev->key.name);
+		return fail(err, EACCES,
+			    "%s: user %u may not write the %s of %s; change its owner with chown",
+			    row->name, (unsigned int)who->uid, row->name, dev->key.name);
 	return rights_check_group(t, who, dev, row, err);
 }
 

@@ -98,7 +98,8 @@ static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid
 	if (!err->code || files_told(t->files, uid))
 		return;
 	who = request_actor(req, 0, NULL);
-	record_verdict(t, &(struct asked){ .dev = node_device(n), .file = n->row->name }, &who, err);
+	record_verdict(t, &(struct asked){ .dev = node_device(n), .file = n->row->name }, &who,
+		       err);
 }
 
 /* Makes the kernel run writers of one file in parallel (Linux 6.2), and a reader of ctl beside its
@@ -208,7 +209,8 @@ static void reply_text(const struct read_job *job, const struct node *n, struct 
 	struct err err = { 0 };
 
 	begins = job->file && (!job->off || n->row->flags & ATTR_SNAPSHOT);
-	if (begins && files_keep(job->tree->files, job->file, rest ? text : NULL, text->len, &err)) {
+	if (begins &&
+	    files_keep(job->tree->files, job->file, rest ? text : NULL, text->len, &err)) {
 		tell_share(job->tree, job->req, n, job->file->creds.uid, &err);
 		fuse_reply_err(job->req, ENOMEM);
 		return;

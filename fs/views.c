@@ -80,10 +80,10 @@ static void virtfn_show(const struct subject *s, struct out *o)
 	}
 
 /* A directory of links to the devices that have these caps. */
-#define FLAT(number, called, has, not, from, about)                                                \
+#define FLAT(number, called, has, lack, from, about)                                               \
 	{                                                                                          \
 		.dir = DIR(number, called, LINKS(number, LASTING), from, about),                   \
-		.link = LINK(number, "../"), .caps = (has), .lacks = (not)                         \
+		.link = LINK(number, "../"), .caps = (has), .lacks = (lack)                        \
 	}
 
 /* A directory for each label that the rule gives, with links to the devices. */
@@ -119,7 +119,9 @@ const struct view views[] = {
 	  .member = in_resource },
 	/* In the PF's own directory. */
 	{ .dir = { .id = ROW_VIRTFN },
-	  .link = { .name = "link", .id = LINK_ID(ROW_VIRTFN), .mode = S_IFLNK | 0777,
+	  .link = { .name = "link",
+		    .id = LINK_ID(ROW_VIRTFN),
+		    .mode = S_IFLNK | 0777,
 		    .show = virtfn_show },
 	  .path = { OBJ_DEVICE },
 	  .numbered = 1,
@@ -131,4 +133,3 @@ _Static_assert(ARRAY_SIZE(views) <= VIEWS_MAX, "struct member has no room for so
 /* What these views lead to. */
 const struct entries resource_devices = { .link = LINK_ID(ROW_RESOURCES), .brief = BRIEF };
 const struct entries virtfns = { .link = LINK_ID(ROW_VIRTFN), .prefix = "virtfn" };
-

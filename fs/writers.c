@@ -30,15 +30,15 @@ struct writers {
 	pthread_mutex_t lock; /* all below */
 	pthread_cond_t come;
 	struct writer {
-		uint64_t tag; /* 0: nobody */
+		uint64_t tag;		     /* 0: nobody */
+		uint64_t node;		     /* written to by another thread; 0: none */
+		struct writer *_Atomic next; /* among these */
 		pid_t tid;
 		enum writer_state state;
-		uint64_t node; /* written to by another thread; 0: none */
-		struct writer *_Atomic next; /* among these */
 	} at[JOURNAL_SLOTS];
 	struct writer *_Atomic left; /* the first of these; also read without the lock */
-	unsigned int told, watched; /* in these states */
-	uint32_t next;		    /* the first to be looked at in the next round */
+	unsigned int told, watched;  /* in these states */
+	uint32_t next;		     /* the first to be looked at in the next round */
 	bool runs, stop;
 };
 

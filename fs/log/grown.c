@@ -24,8 +24,7 @@ struct cursor grown_start(struct ring *r)
 /* Is the reader's place gone? It is before the tail, or where other lines lie since it began. */
 static bool is_lost(const struct ring_span *span, const struct cursor *at, uint64_t place)
 {
-	return place < span->tail ||
-	       (place < span->moved && (int64_t)(at->pos - span->tail) < 0);
+	return place < span->tail || (place < span->moved && (int64_t)(at->pos - span->tail) < 0);
 }
 
 /* Finds where a read begins in the ring. Lines dropped before they were read are skipped (seq=

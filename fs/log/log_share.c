@@ -108,8 +108,7 @@ uint64_t log_wait(const struct log_shares *s, const struct actor *who, uint64_t 
 	uint64_t own = 0, all = debt(s->paced_us, now_us);
 
 	for (size_t i = 0; i < LOG_USERS && s->users; i++)
-		if (s->users[i].known && s->users[i].uid == who->opener.uid &&
-		    !s->users[i].reserve)
+		if (s->users[i].known && s->users[i].uid == who->opener.uid && !s->users[i].reserve)
 			own = debt(s->users[i].paced_us, now_us);
 	return who->opener.reserve ? 0 : own > all ? own : all;
 }
@@ -119,8 +118,7 @@ struct log_told log_share(struct log_shares *s, const struct actor *who, enum lo
 {
 	struct log_told told = { .tell = true, .journal = true };
 	bool bounded = !who->opener.reserve;
-	struct log_user *u =
-		bounded || about == LOG_REFUSED ? user_of(s, &who->opener, now) : NULL;
+	struct log_user *u = bounded || about == LOG_REFUSED ? user_of(s, &who->opener, now) : NULL;
 	uint64_t price = len * HOUR_US / LOG_OF_USER, n = 1;
 
 	if (!u)

@@ -26,9 +26,9 @@
 struct record_head {
 	/* alignment for the ring behind it */
 	struct region_head region __attribute__((aligned(64)));
-	_Atomic uint64_t verdicts[RECORD_CODES];		/* by errno, 0: ok */
-	char root_error[LAST_ERROR];				/* guarded by the tree's lock */
-	uint32_t root_uid; /* likewise: who was refused with it */
+	_Atomic uint64_t verdicts[RECORD_CODES]; /* by errno, 0: ok */
+	char root_error[LAST_ERROR];		 /* guarded by the tree's lock */
+	uint32_t root_uid;			 /* likewise: who was refused with it */
 };
 
 const struct region_head record_layout = { "record", RECORD_ABI, sizeof(struct record_head) };
@@ -315,7 +315,8 @@ void record_refused_open(struct tree *t, struct fuse_req *req, const struct node
 	const struct actor who = request_actor(req, 0, NULL);
 
 	if (n->kind == OBJ_ROOT || n->subject.dev)
-		record_verdict(t, &(struct asked){ .dev = node_device(n), .file = name }, &who, err);
+		record_verdict(t, &(struct asked){ .dev = node_device(n), .file = name }, &who,
+			       err);
 }
 
 /* The file that stands for one that the driver alone sets: restore asks for the latter. */
