@@ -46,13 +46,6 @@ struct pci_look {
 	int rc; /* a failure of our own, for example no descriptor: the facts are incomplete */
 };
 
-void pci_quote(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~' || *text == '"')
-			*text = '?';
-}
-
 /* held: the text found in place of a valid value. */
 static void note_garbled(struct pci_look *l, const char *name, const char *verb, char *held)
 {

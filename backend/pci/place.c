@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* By what a function is known again: where it sits, from its resolved path in sysfs, and what the
- * host's driver tells. */
+/* What is told of a function beside its attributes: where it sits, from its resolved path in sysfs, what
+ * the host's driver knows it by, the firmware's framebuffer in it. */
 #include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,6 +10,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
+#include "reserved.h"
 
 /* Appends one part of a device path, without bus numbers. False if there is no room. */
 static bool add_hop(char *ret, size_t size, const char *part)
@@ -110,4 +112,58 @@ void host_serial_nvme(const struct sysfs *at, char ret[static HOST_SERIAL])
 void host_serial_net(const struct sysfs *at, char ret[static HOST_SERIAL])
 {
 	find(at, "net", "address", "addr_assign_type", ret);
+}
+
+void pci_quote(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~' || *text == '"')
+			*text = '?';
+}
+
+/* ---- the firmware's framebuffer */
+
+#define IOMEM_MAX (1 << 20) /* of /proc/iomem: some lines for each function */
+
+/* As their drivers, or sysfb, name what they request. */
+static bool is_framebuffer(const char *name, size_t n)
+{
+	static const char *const names[] = { "BOOTFB",	"efifb",    "vesafb",
+					     "simplefb", "simpledrm", "simple-framebuffer" };
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strlen(names[i]) == n && !strncmp(name, names[i], n))
+			return true;
+	return false;
+}
+
+void framebuffer_in(const char *text, const char *function, char ret[static FRAMEBUFFER_NAME])
+{
+	size_t within = SIZE_MAX; /* the indentation of the function's region */
+
+	ret[0] = '\0';
+	while (*text) {
+		size_t n = strcspn(text, "\n"), indent = strspn(text, " ");
+		const char *name = memmem(text, n, " : ", 3);
+		size_t len = name ? n - (size_t)(name + 3 - text) : 0;
+
+		if (name && strlen(function) == len && !strncmp(name + 3, function, len))
+			within = indent;
+		else if (within != SIZE_MAX && indent <= within)
+			within = SIZE_MAX;
+		else if (within != SIZE_MAX && name && is_framebuffer(name + 3, len))
+			snprintf(ret, FRAMEBUFFER_NAME, "%.*s", (int)len, name + 3);
+		text += n + (text[n] == '\n');
+	}
+}
+
+int framebuffer_find(const struct sysfs *s, const char *function, char ret[static FRAMEBUFFER_NAME])
+{
+	_free_ char *text = malloc(IOMEM_MAX);
+
+	if (!text)
+		return -ENOMEM;
+	if (sysfs_read(s, ROOT_PROC, text, IOMEM_MAX, "iomem") >= 0)
+		framebuffer_in(text, function, ret);
+	return 0;
 }

@@ -16,8 +16,6 @@
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 
-#define IOMEM_MAX (1 << 20) /* of /proc/iomem: some lines for each function */
-
 /* n: its length, which is cut where a type that is not known here is long. */
 static bool is_line(const char *line, size_t n, char type[static 16])
 {
@@ -111,46 +109,3 @@ const struct ask_row ask_reserved = { "reserved", "which memory is reserved", .d
 				      .batch = 256, .each_ms = 2000, .retries = true,
 				      .thread = ASKER_CARDS, .which = which_reserved,
 				      .apply = apply_reserved };
-
-/* As their drivers, or sysfb, name what they request. */
-static bool is_framebuffer(const char *name, size_t n)
-{
-	static const char *const names[] = { "BOOTFB",	"efifb",    "vesafb",
-					     "simplefb", "simpledrm", "simple-framebuffer" };
-
-	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strlen(names[i]) == n && !strncmp(name, names[i], n))
-			return true;
-	return false;
-}
-
-void framebuffer_in(const char *text, const char *function, char ret[static FRAMEBUFFER_NAME])
-{
-	size_t within = SIZE_MAX; /* the indentation of the function's region */
-
-	ret[0] = '\0';
-	while (*text) {
-		size_t n = strcspn(text, "\n"), indent = strspn(text, " ");
-		const char *name = memmem(text, n, " : ", 3);
-		size_t len = name ? n - (size_t)(name + 3 - text) : 0;
-
-		if (name && strlen(function) == len && !strncmp(name + 3, function, len))
-			within = indent;
-		else if (within != SIZE_MAX && indent <= within)
-			within = SIZE_MAX;
-		else if (within != SIZE_MAX && name && is_framebuffer(name + 3, len))
-			snprintf(ret, FRAMEBUFFER_NAME, "%.*s", (int)len, name + 3);
-		text += n + (text[n] == '\n');
-	}
-}
-
-int framebuffer_find(const struct sysfs *s, const char *function, char ret[static FRAMEBUFFER_NAME])
-{
-	_free_ char *text = malloc(IOMEM_MAX);
-
-	if (!text)
-		return -ENOMEM;
-	if (sysfs_read(s, ROOT_PROC, text, IOMEM_MAX, "iomem") >= 0)
-		framebuffer_in(text, function, ret);
-	return 0;
-}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* USB devices: their bus and names (usb.c), claim (usb_claim.c) and its steps
+/* USB devices: their bus (usb.c), names (usb_names.c), claim (usb_claim.c) and its steps
  * (usb_steps.c), the owner of the node (usb_node.c). */
 #ifndef BACKEND_USB_H
 #define BACKEND_USB_H
