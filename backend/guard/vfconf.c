@@ -131,6 +131,7 @@ static int look_at_some(struct vfconf_scan_job *l)
 	const char *only = l->only;
 	struct key vf, pf, *seen = NULL;
 	size_t n = 0, cap = 0;
+	int rc = 0;
 
 	while (only_next(&only, &vf)) {
 		struct key *rows;
@@ -140,15 +141,19 @@ static int look_at_some(struct vfconf_scan_job *l)
 			continue;
 		while (i < n && !key_eq(&seen[i], &pf))
 			i++;
-		rows = i < n ? NULL : more_rows(seen, n, &cap, sizeof(*seen));
-		if (!rows)
+		if (i < n)
 			continue;
+		rows = more_rows(seen, n, &cap, sizeof(*seen));
+		if (!rows) { /* else its VFs would read as if nothing were set */
+			rc = -ENOMEM;
+			break;
+		}
 		seen = rows;
 		seen[n++] = pf;
 		look_at(l, &pf);
 	}
 	free(seen);
-	return 0;
+	return rc;
 }
 
 int vfconf_scan(const struct sysfs *s, int fd, const char *only, struct out *ret)
