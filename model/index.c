@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-#include "index.h"
-
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "store.h"
 
 /* Few, so that a small machine touches few pages; with 70 000 devices chains have a dozen slots. */
 #define HEADS 8192u

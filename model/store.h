@@ -6,10 +6,34 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "index.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/resource.h"
+
+/* Chains of slots by hash: finds devices by key, by IOMMU group, by parent. */
+#define INDEX_NONE UINT32_MAX
+
+struct index {
+	uint32_t *heads; /* slot + 1; 0: none */
+	uint32_t mask;
+	/* by slot */
+	struct {
+		uint32_t next; /* slot + 1; 0: none */
+		uint32_t hash;
+		bool linked;
+	} * of;
+};
+
+/* For slots below max. Returns 0 or -ENOMEM. Pages are touched as slots are linked. */
+int index_init(struct index *x, uint32_t max);
+void index_fini(struct index *x);
+/* Links the slot under hash, and no longer under its former one. */
+void index_link(struct index *x, uint32_t slot, uint32_t hash);
+void index_unlink(struct index *x, uint32_t slot);
+/* Slots under hash: s = index_first(x, hash); s != INDEX_NONE; s = index_next(x, s). Other keys
+ * with the same hash may be among them. */
+uint32_t index_first(const struct index *x, uint32_t hash);
+uint32_t index_next(const struct index *x, uint32_t slot);
 
 #define OBSERVERS 8
 

@@ -51,7 +51,7 @@ struct intents {
 	bool moved;	   /* lock: the directory in use is no longer the one at the path */
 	bool gone;	   /* lock: there is none */
 	bool anew;	   /* the records are from the copy, because the file was gone */
-	void *copy;	   /* save: memory that outlives the process; see intent_disk.c */
+	void *copy;	   /* save: memory that outlives the process; see intent_dir.c */
 	size_t copy_size;
 	bool told;			   /* save: a device may show something from a record */
 	char damaged[320];		   /* changed with both: what was set aside, and why */
@@ -133,7 +133,7 @@ int statedir_follow(struct intents *in, struct err *err);
 /* intent_replace() where the file is written now. */
 int statedir_replace(struct intents *in, const char *text, size_t len);
 
-/* intent_disk.c. Beside the former copy, then swapped: a process killed meanwhile leaves either. */
+/* Beside the former copy, then swapped: a process killed meanwhile leaves either. */
 void copy_keep(struct intents *in, const char *text, size_t len);
 /* The text that a former process of this mount wrote last, allocated. -ENOENT, -ENOMEM. */
 int copy_read(const struct intents *in, char **ret, size_t *ret_len);
@@ -218,16 +218,12 @@ void pass_note_vf_claims(struct pass *p);
 /* Copies the records' reasons to the devices. */
 void pass_publish(struct pass *p);
 
-/* intent_arrive.c. As far as the card is known. */
+/* intent_note.c. As far as the card is known. */
 bool record_may_be_here(const struct record *r, const struct device *card,
 			const struct identity *id);
 
 /* From now on the model asks what is stored. */
 void intents_tell_model(struct intents *in);
-
-/* intent_note.c. Does an operation decide about the claim, and not what is stored? One that makes a
- * child leaves its stored claim as it is. Call it with the model locked. */
-bool record_is_decided(const struct intents *in, const struct record *r, const struct device *dev);
 
 /* intent_try.c. An operation for this record, to be launched after the pass; NULL: no memory. dev:
  * the record's, or the parent that makes it. */
