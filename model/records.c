@@ -11,12 +11,8 @@
 #include "store.h"
 
 enum {
-	WORD_AT = 32, /* the bits from here on: the first block's number plus 1 */
-};
-
-/* At the head of the chain. */
-struct head {
-	uint32_t len;
+	WORD_AT = 32,		 /* the bits from here on: the first block's number plus 1 */
+	HEAD = sizeof(uint32_t), /* the length stands before the record */
 };
 
 static uint32_t chain_of(uint64_t word)
@@ -24,26 +20,22 @@ static uint32_t chain_of(uint64_t word)
 	return (uint32_t)(word >> WORD_AT);
 }
 
-static struct head head_of(const struct model *m, uint32_t at)
+/* 0: the chain leads nowhere, or is longer than a record can be. */
+static uint32_t len_of(const struct model *m, uint32_t at)
 {
-	struct head head;
+	uint32_t len = 0;
 
-	memcpy(&head, m->a->blocks[at - 1].data, sizeof(head));
-	return head;
+	if (at && at <= BLOCKS)
+		memcpy(&len, m->a->blocks[at - 1].data, HEAD);
+	return len <= sizeof(struct device) ? len : 0;
 }
 
-/* False: the chain leads nowhere, or is longer than a record can be. */
 static bool unpack(const struct model *m, uint32_t slot, struct device *d)
 {
-	char buf[sizeof(struct head) + sizeof(*d)];
-	uint32_t at = chain_of(slot_word(m, slot));
-	struct head head;
+	char buf[HEAD + sizeof(*d)];
+	uint32_t at = chain_of(slot_word(m, slot)), len = len_of(m, at);
 
-	if (!at || at > BLOCKS)
-		return false;
-	head = head_of(m, at);
-	return head.len <= sizeof(*d) && chain_get(m, at, sizeof(head) + head.len, buf) &&
-	       device_unpack(d, buf + sizeof(head), head.len);
+	return len && chain_get(m, at, HEAD + len, buf) && device_unpack(d, buf + HEAD, len);
 }
 
 static void note_unpacked(struct model *m, uint32_t slot)
@@ -69,9 +61,10 @@ struct device *slot_current(struct model *m, uint32_t slot)
 /* The blocks were marked as a record's: so many there are. */
 static void drop_chain(struct model *m, uint32_t at)
 {
-	size_t n = at ? chain_blocks(sizeof(struct head) + head_of(m, at).len) : 0;
+	uint32_t len = len_of(m, at);
 
-	for (; n && at && at <= BLOCKS; n--, at = m->a->blocks[at - 1].next) {
+	for (size_t n = len ? chain_blocks(HEAD + len) : 0; n && at && at <= BLOCKS;
+	     n--, at = m->a->blocks[at - 1].next) {
 		m->taken[at - 1] = false;
 		m->next_block = at - 1 < m->next_block ? at - 1 : m->next_block;
 	}
@@ -79,13 +72,13 @@ static void drop_chain(struct model *m, uint32_t at)
 
 void record_write(struct model *m, uint32_t slot, const struct device *d, unsigned int flags)
 {
-	char buf[sizeof(struct head) + sizeof(*d)];
-	struct head head = { .len = (uint32_t)device_pack(d, buf + sizeof(head)) };
+	char buf[HEAD + sizeof(*d)];
+	uint32_t len = (uint32_t)device_pack(d, buf + HEAD);
 	uint64_t old = slot_word(m, slot);
 	uint64_t at;
 
-	memcpy(buf, &head, sizeof(head));
-	at = chain_put(m, buf, sizeof(head) + head.len);
+	memcpy(buf, &len, HEAD);
+	at = chain_put(m, buf, HEAD + len);
 	atomic_store(&m->a->slots[slot].word, at << WORD_AT | flags);
 	drop_chain(m, chain_of(old));
 	if (!m->of[slot].unpacked)
@@ -102,13 +95,9 @@ void record_drop(struct model *m, uint32_t slot)
 
 bool record_mark(struct model *m, uint32_t slot)
 {
-	uint32_t at = chain_of(slot_word(m, slot));
-	struct head head = { 0 };
+	uint32_t at = chain_of(slot_word(m, slot)), len = len_of(m, at);
 
-	if (at && at <= BLOCKS)
-		head = head_of(m, at);
-	return head.len && head.len <= sizeof(struct device) &&
-	       chain_mark(m, at, sizeof(head) + head.len);
+	return len && chain_mark(m, at, HEAD + len);
 }
 
 bool record_mark_rooms(struct model *m, uint32_t slot)
