@@ -144,12 +144,14 @@ static void on_server_end(struct holder *h)
 {
 	const struct server was = h->server;
 	struct handover next = h->next;
+	uint64_t in_hand[HANDS];
 	struct mount_entry top;
 
 	retry_note(&h->retry, server_ended(&was, &next));
 	server_drop(&h->server);
 	if (h->ending) {
-		if (was.stopping && now_ms() >= was.kill_at && server_left_op(h->stash))
+		session_in_hand(h->stash, in_hand);
+		if (was.stopping && now_ms() >= was.kill_at && in_hand[HAND_OPERATIONS])
 			say("a running operation was interrupted; the next start undoes it");
 		finish(h, 0);
 		return;

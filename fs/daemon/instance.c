@@ -60,7 +60,8 @@ int instance_others(struct instance *i, struct err *err)
 	_close_ int dir = control_dir(true, err);
 	_closedir_ DIR *entries = NULL;
 	const struct dirent *e;
-	int fd, r;
+	char path[32];
+	int r;
 
 	if (dir < 0)
 		return dir;
@@ -69,13 +70,10 @@ int instance_others(struct instance *i, struct err *err)
 	r = take(i, dir, err);
 	if (r)
 		return r;
-	fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	entries = fd < 0 ? NULL : fdopendir(fd);
-	if (!entries) {
-		r = fail(err, errno, CONTROL_DIR ": %s", strerror(errno));
-		closep(&fd);
-		return r;
-	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
+	entries = opendir(path);
+	if (!entries)
+		return fail(err, errno, CONTROL_DIR ": %s", strerror(errno));
 	for (int n = 0; n < ENTRIES_MAX && (e = readdir(entries)); n++) {
 		if (strncmp(e->d_name, ENTRY, strlen(ENTRY)) != 0 || !strcmp(e->d_name, i->name) ||
 		    is_dead(dir, e->d_name) || strncmp(e->d_name, i->name, i->sysfs) != 0)

@@ -400,11 +400,3 @@ int server_forget_connection(int stash)
 		    strerror(-r));
 	return r;
 }
-
-bool server_left_op(int stash)
-{
-	uint64_t in_hand[HANDS];
-
-	session_in_hand(stash, in_hand);
-	return in_hand[HAND_OPERATIONS];
-}

@@ -74,8 +74,6 @@ bool server_stays(struct server *s);
 /* After pidfd became readable: notes for the next process how it ended. Then server_drop(). */
 enum server_end server_ended(const struct server *s, struct handover *next);
 
-/* After that, from the stash: was a running operation interrupted? */
-bool server_left_op(int stash);
 /* There is a new connection: clears the data of the old one. Returns 0, or -errno with a
  * message. */
 int server_forget_connection(int stash);
