@@ -12,26 +12,28 @@ struct der {
 	const unsigned char *at, *end;
 };
 
-/* Takes the next value; false: there is none that is whole. */
-static bool next(struct der *from, unsigned char *ret_tag, struct der *ret)
+/* Takes the n-th value from here on; false: there are not so many that are whole. */
+static bool take(struct der *from, int n, unsigned char *ret_tag, struct der *ret)
 {
 	size_t size, more;
 
-	if (from->end - from->at < 2)
-		return false;
-	*ret_tag = *from->at++;
-	size = *from->at++;
-	if (size & 0x80) {
-		more = size & 0x7f;
-		if (more > 4 || (size_t)(from->end - from->at) < more)
+	for (; n > 0; n--) {
+		if (from->end - from->at < 2)
 			return false;
-		for (size = 0; more; more--)
-			size = size << 8 | *from->at++;
+		*ret_tag = *from->at++;
+		size = *from->at++;
+		if (size & 0x80) {
+			more = size & 0x7f;
+			if (more > 4 || (size_t)(from->end - from->at) < more)
+				return false;
+			for (size = 0; more; more--)
+				size = size << 8 | *from->at++;
+		}
+		if ((size_t)(from->end - from->at) < size)
+			return false;
+		*ret = (struct der){ from->at, from->at + size };
+		from->at += size;
 	}
-	if ((size_t)(from->end - from->at) < size)
-		return false;
-	*ret = (struct der){ from->at, from->at + size };
-	from->at += size;
 	return true;
 }
 
@@ -39,7 +41,7 @@ static bool enter(struct der *from, struct der *ret)
 {
 	unsigned char tag;
 
-	return next(from, &tag, ret) && tag == SEQUENCE;
+	return take(from, 1, &tag, ret) && tag == SEQUENCE;
 }
 
 /* YYMMDDhhmmssZ, of 1950 to 2049, or YYYYMMDDhhmmssZ: RFC 5280, 4.1.2.5. */
@@ -59,16 +61,6 @@ static uint64_t time_of(unsigned char tag, const struct der *v)
 	return t > 0 ? (uint64_t)t : 0;
 }
 
-/* The n-th element from here on. */
-static bool nth(struct der *from, int n, unsigned char *ret_tag, struct der *ret)
-{
-	bool there = n > 0;
-
-	while (there && n-- > 0)
-		there = next(from, ret_tag, ret);
-	return there;
-}
-
 /* Certificate { TBSCertificate { [version], serial, algorithm, issuer,
  *				   { notBefore, notAfter } } } */
 static uint64_t not_after(struct der der)
@@ -76,12 +68,12 @@ static uint64_t not_after(struct der der)
 	struct der certificate, body, part, validity;
 	unsigned char tag;
 
-	if (!enter(&der, &certificate) || !enter(&certificate, &body) || !next(&body, &tag, &part))
+	if (!enter(&der, &certificate) || !enter(&certificate, &body) || !take(&body, 1, &tag, &part))
 		return 0;
-	if (tag == VERSION_TAG && !next(&body, &tag, &part))
+	if (tag == VERSION_TAG && !take(&body, 1, &tag, &part))
 		return 0;
-	if (!nth(&body, 2, &tag, &part) || !enter(&body, &validity) ||
-	    !nth(&validity, 2, &tag, &part))
+	if (!take(&body, 2, &tag, &part) || !enter(&body, &validity) ||
+	    !take(&validity, 2, &tag, &part))
 		return 0;
 	return time_of(tag, &part);
 }

@@ -24,6 +24,7 @@ struct dev {
 	int group;	     /* -1: none */
 	char *texts;	     /* owned; what the strings above are in */
 	bool here;	     /* seen since the inventory began */
+	/* ---- what is known besides: it stays when the line is another one */
 	bool gone;	     /* the device vanished; its pod keeps what it had, group included */
 	bool announced;	     /* was once bound and ready: kubelet may know it */
 	uint64_t good_at;    /* ms; unhealthy before, because it was not healthy a moment ago */
