@@ -2,10 +2,12 @@
 /* The helper process: serves one request after another; each may sleep in the kernel for
  * ever. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -15,10 +17,11 @@
 #include "pcidevfs/critical.h"
 #include "pcidevfs/group.h"
 #include "pcidevfs/holders.h"
+#include "pcidevfs/intent.h"
+#include "pcidevfs/lockfile.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
 #include "program.h"
-#include "state_dir.h"
 #include "backend/gpu/daemons.h"
 #include "backend/gpu/nvidia.h"
 #include "backend/guard/rtnl.h"
@@ -94,13 +97,6 @@ static int do_unbind_lock(const struct task *t, char *const *argv, struct out *a
 	return nvidia_unbind_lock(t->s, argv[1], argv[2], answer);
 }
 
-static int do_modprobe(const struct task *t, char *const *argv, struct out *answer)
-{
-	(void)t;
-	(void)answer;
-	return module_load(argv[1]);
-}
-
 static int do_program(const struct task *t, char *const *argv, struct out *answer)
 {
 	return program_exec(t->s, t->driver, argv + 1, t->deadline_ms, answer);
@@ -114,12 +110,6 @@ static int do_group(const struct task *t, char *const *argv, struct out *answer)
 	return 0;
 }
 
-static int do_state(const struct task *t, char *const *argv, struct out *answer)
-{
-	(void)answer;
-	return state_dir_do(t->state, argv[1], argv[2]);
-}
-
 static int do_vfconf(const struct task *t, char *const *argv, struct out *answer)
 {
 	return vfconf_scan(t->s, t->rtnl, only(argv[1]), answer);
@@ -129,6 +119,117 @@ static int do_vfconf_set(const struct task *t, char *const *argv, struct out *an
 {
 	return vfconf_set(t->s, t->rtnl, argv[1], argv[2], answer);
 }
+
+static int do_modprobe(const struct task *t, char *const *argv, struct out *answer)
+{
+	(void)t;
+	(void)answer;
+	return module_load(argv[1]);
+}
+
+/* ---- the state file */
+
+static int result(int rc)
+{
+	return rc ? -errno : 0;
+}
+
+/* The daemon is the only one that writes here, unless another one has come meanwhile. */
+static int check_lock(int dir)
+{
+	_close_ int fd = lockfile_take(dir, INTENT_LOCK, NULL);
+
+	return fd >= 0 ? 0 : fd == -EWOULDBLOCK ? -EBUSY : fd;
+}
+
+static int do_make(int dir, const char *text)
+{
+	(void)text;
+	return check_lock(dir);
+}
+
+static int do_create(int dir, const char *text)
+{
+	int rc = check_lock(dir);
+	_close_ int fd = -1;
+
+	(void)text;
+	if (rc)
+		return rc;
+	fd = openat(dir, INTENT_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	return fd < 0 ? -errno : 0;
+}
+
+static int open_new(int dir)
+{
+	int fd = openat(dir, INTENT_NEW, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+static int do_append(int dir, const char *text)
+{
+	_close_ int fd = open_new(dir);
+	size_t len = strlen(text);
+
+	while (fd >= 0 && len) {
+		ssize_t n = write(fd, text, len);
+
+		if (n < 0 && errno != EINTR)
+			return -errno;
+		text += n > 0 ? n : 0;
+		len -= n > 0 ? (size_t)n : 0;
+	}
+	return fd < 0 ? fd : 0;
+}
+
+static int do_sync(int dir, const char *text)
+{
+	_close_ int fd = open_new(dir);
+
+	(void)text;
+	return fd < 0 ? fd : result(fsync(fd));
+}
+
+static int do_rename(int dir, const char *text)
+{
+	(void)text;
+	return result(renameat(dir, INTENT_NEW, dir, INTENT_FILE));
+}
+
+static int do_sync_dir(int dir, const char *text)
+{
+	(void)text;
+	return result(fsync(dir));
+}
+
+static const struct state_call {
+	const char *what;
+	int (*run)(int dir, const char *text);
+} calls[] = {
+	{ "make", do_make }, { "create", do_create }, { "append", do_append },
+	{ "sync", do_sync }, { "rename", do_rename }, { "sync_dir", do_sync_dir },
+};
+
+/* One call on the state file (world.state, txn.h). The daemon writes it itself as long as landlock(7)
+ * lets it; a directory that was made anew is another one. */
+static int do_state(const struct task *t, char *const *argv, struct out *answer)
+{
+	const struct state_call *call = calls, *end = calls + ARRAY_SIZE(calls);
+	_close_ int fd = -1;
+
+	(void)answer;
+	while (call < end && strcmp(argv[1], call->what))
+		call++;
+	if (call == end || !*t->state)
+		return -EPERM;
+	if (call->run == do_make && mkdir(t->state, 0700) && errno != EEXIST)
+		return -errno;
+	fd = open(t->state, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return fd < 0 ? -errno : call->run(fd, argv[2]);
+}
+
+/* ---- all requests */
 
 int tell_each(const struct sysfs *s, char *ids, ask_tell *tell, struct out *ret)
 {

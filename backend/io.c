@@ -43,15 +43,11 @@ struct helper {
 struct io_request {
 	struct wire_request head;
 	struct out *answer;
-	struct io_late **ret_late;
+	void **ret_late;
 	struct helper_id *who;
 	uint64_t until; /* it is late then; 0: no helper has it yet */
 	enum helper_kind kind;
 	bool reads; /* changes nothing */
-};
-
-struct io_late {
-	struct helper *helper;
 };
 
 struct io {
@@ -307,14 +303,10 @@ static int finish(struct io *io, struct helper *h, struct out *answer, int *ret_
 
 static int give_late(struct helper *h, const struct io_request *c)
 {
-	struct io_late *late = c->ret_late && !c->reads ? malloc(sizeof(*late)) : NULL;
-
-	if (!late) {
+	if (c->ret_late && !c->reads)
+		*c->ret_late = h;
+	else
 		helper_free(h);
-		return -ETIMEDOUT;
-	}
-	late->helper = h;
-	*c->ret_late = late;
 	return -ETIMEDOUT;
 }
 
@@ -364,7 +356,7 @@ static bool may_ask_again(const struct io_request *c, int end, unsigned int trie
 }
 
 int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, struct out *answer,
-	    struct io_late **ret_late, struct helper_id *who)
+	    void **ret_late, struct helper_id *who)
 {
 	struct io_request c = { .answer = answer, .ret_late = ret_late, .who = who };
 	char words[WIRE_REQUEST];
@@ -396,13 +388,11 @@ int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, st
 	}
 }
 
-int io_late(struct io *io, struct io_late *late, struct out *answer)
+int io_late(struct io *io, void *late, struct out *answer)
 {
-	struct helper *h = late->helper;
 	int end;
 
-	free(late);
-	return finish(io, h, answer, &end);
+	return finish(io, late, answer, &end);
 }
 
 int io_await(const struct helper_id *who, int deadline_ms)

@@ -394,7 +394,7 @@ int program_exec(const struct sysfs *s, const char *driver, char *const *words, 
 /* ---- in the daemon */
 
 int program_run(struct io *io, const char *name, const char *option, const char *address,
-		unsigned int ms, struct io_late **ret_late, struct helper_id *who, struct err *err)
+		unsigned int ms, void **ret_late, struct helper_id *who, struct err *err)
 {
 	const char *const argv[] = { "program", name, option, address, NULL };
 	struct out said = { 0 };

@@ -13,7 +13,6 @@
 struct err;
 struct helper_id;
 struct io;
-struct io_late;
 struct out;
 struct sysfs;
 
@@ -29,7 +28,7 @@ struct sysfs;
  * such program; -EPERM: the program cannot be trusted, or we lack a capability; -EINVAL. The
  * sentence has the last lines of the program's output. */
 int program_run(struct io *io, const char *name, const char *option, const char *address,
-		unsigned int ms, struct io_late **ret_late, struct helper_id *who, struct err *err);
+		unsigned int ms, void **ret_late, struct helper_id *who, struct err *err);
 
 /* In the helper: likewise, for untrusted words { name, option, address }. driver "": the driver's
  * root is looked for. The sentence goes to said. */

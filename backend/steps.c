@@ -31,7 +31,7 @@ int step_write(struct backend *b, struct step *step, unsigned int ms, const char
 	va_end(ap);
 	if (n >= PATH_SIZE)
 		return -ENAMETOOLONG;
-	return io_call(b->io, argv, ms, NULL, step ? (struct io_late **)&step->late : NULL,
+	return io_call(b->io, argv, ms, NULL, step ? &step->late : NULL,
 		       step ? &step->helper : NULL);
 }
 

@@ -132,7 +132,7 @@ static int set_lock(struct backend *b, struct step *step, const char *value, uns
 {
 	const char *const argv[] = { "unbind_lock", step->dev.name, value, NULL };
 
-	return io_call(b->io, argv, ms, now, (struct io_late **)&step->late, &step->helper);
+	return io_call(b->io, argv, ms, now, &step->late, &step->helper);
 }
 
 static int lock_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)

@@ -64,7 +64,7 @@ static int run_tool(struct backend *b, struct step *step, unsigned int n, unsign
 			break;
 		*err = (struct err){ 0 };
 		rc = program_run(b->io, "sriov-manage", n ? "-e" : "-d", step->dev.name,
-				 (unsigned int)(until - now), (struct io_late **)&step->late,
+				 (unsigned int)(until - now), &step->late,
 				 &step->helper, err);
 	}
 	return rc;

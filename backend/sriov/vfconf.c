@@ -267,7 +267,7 @@ static int set(struct backend *b, struct step *step, const char *conf, unsigned 
 {
 	const char *const argv[] = { "vfconf_set", step->dev.name, conf, NULL };
 	struct out said = { 0 };
-	int rc = io_call(b->io, argv, ms, &said, (struct io_late **)&step->late, &step->helper);
+	int rc = io_call(b->io, argv, ms, &said, &step->late, &step->helper);
 
 	if (rc && said.len)
 		fail(err, -rc, "%s", out_text(&said));

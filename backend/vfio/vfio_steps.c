@@ -330,7 +330,7 @@ static int modprobe_run(struct backend *b, struct step *step, unsigned int ms, s
 		return 0;
 	if (!b->real) /* the loadable modules belong to another machine */
 		return explain(b, step, step->verb->name, -ENOENT, step->value, ms, err);
-	rc = io_call(b->io, argv, ms, NULL, (struct io_late **)&step->late, &step->helper);
+	rc = io_call(b->io, argv, ms, NULL, &step->late, &step->helper);
 	if (rc == -ETIMEDOUT)
 		return explain(b, step, step->verb->name, rc, NULL, ms, err);
 	if (!rc && driver_there(b, step->value))

@@ -34,15 +34,14 @@ void io_free(struct io *io);
  * twice); or -ETIMEDOUT: then *ret_late (may be NULL) is a token
  * for io_late(), or NULL if the request only reads. who (may be NULL) is set to the helper before
  * the request is sent. */
-struct io_late;
 int io_call(struct io *io, const char *const *argv, unsigned int deadline_ms, struct out *answer,
-	    struct io_late **ret_late, struct helper_id *who);
+	    void **ret_late, struct helper_id *who);
 /* Waits until a helper, of this or a former process, has ended; deadline_ms -1: without limit.
  * Returns 0 or -ETIMEDOUT. */
 int io_await(const struct helper_id *who, int deadline_ms);
 /* The capabilities that helpers for this request need and lack, as far as is known. */
 uint64_t io_lacks(struct io *io, const char *request);
 /* Blocks until the late request has ended and returns its result; frees the token. */
-int io_late(struct io *io, struct io_late *late, struct out *answer);
+int io_late(struct io *io, void *late, struct out *answer);
 
 #endif

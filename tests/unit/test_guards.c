@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One question about devices of several buses: each gets its own answer. Only PCI is read yet, so
  * the others are published here. */
+#include <errno.h>
 #include <linux/capability.h>
 #include <string.h>
 
@@ -156,6 +157,35 @@ DEFINE_TEST(guards_answers_overtake_older_ones)
 	own->began_us = 1;
 	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 0, NULL), 0);
 	CHECK_EQ(ask_takes(&ours, &key), 0);
+	own->asks = false;
+	fake_close(&world);
+}
+
+/* An operation waits for the question of our thread that is about its device too; not if that, or a
+ * later one, has failed. */
+DEFINE_TEST(guards_a_question_that_failed_answers_nobody)
+{
+	struct ask_lane *own;
+	struct key key;
+
+	put_machine_with_stick();
+	world = fake_open();
+	key = fake_key(CONTROLLER);
+	own = &world.backend->asker.of[ASK_CRITICAL].own;
+	*own = (struct ask_lane){ .now.all = true,
+				  .asks = true,
+				  .began_us = UINT64_MAX,
+				  .started = 1,
+				  .ended = 2,
+				  .failed = 1,
+				  .rc = -EIO };
+	host_file("36 35 8:0 / /srv rw,relatime shared:1 - ext4 /dev/sda rw\n", "proc/1/mountinfo");
+	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 1, NULL), 0);
+	check_facts(&key, "disk sda is mounted on /srv", "pid=7 comm=\"usbip\"");
+	own->failed = 0;
+	host_file("36 35 8:0 / /usr rw,relatime shared:1 - ext4 /dev/sda rw\n", "proc/1/mountinfo");
+	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 1, NULL), 0);
+	check_facts(&key, "disk sda is mounted on /srv", "pid=7 comm=\"usbip\"");
 	own->asks = false;
 	fake_close(&world);
 }

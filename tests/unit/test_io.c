@@ -412,7 +412,7 @@ DEFINE_TEST(io_deadline_leaves_the_helper_alone)
 {
 	struct roots roots;
 	struct io *io = new_io(&roots);
-	struct io_late *late;
+	void *late;
 	uint64_t start = now_ms();
 	struct helper_id who;
 	char path[512], text[16] = "";

@@ -171,7 +171,7 @@ DEFINE_TEST(program_that_hangs_is_killed)
 	struct roots roots;
 	struct io *io = start(&roots);
 	struct helper_id who;
-	struct io_late *late;
+	void *late;
 	struct err err = { 0 };
 	uint64_t since = now_ms();
 
@@ -247,7 +247,7 @@ DEFINE_TEST(program_that_cannot_be_killed_is_left_alone)
 	struct io *io = start(&roots);
 	struct hole hole = { 0 };
 	struct helper_id who;
-	struct io_late *late = NULL;
+	void *late = NULL;
 	struct err err = { 0 };
 	struct out said = { 0 };
 	pthread_t server;
