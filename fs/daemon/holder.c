@@ -24,7 +24,6 @@
 #include "pcidevfs/util.h"
 #include "retry.h"
 #include "server.h"
-#include "spawn.h"
 #include "fs/stash.h"
 #include "takeover.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The serving process from the holder's view.
+ * The holder's children from its view: the serving process, and the one that starts helpers.
  *
  * Does it make progress? It answers each request at once, or leaves it to another thread, so a
  * process that is at the same request for two seconds hangs, as does one that is stopped: callers
@@ -88,5 +88,28 @@ void server_child(pid_t holder);
 void server_victim(pid_t pid);
 /* Kills and reaps a child of the holder, if there is one, and closes its pidfd. */
 void server_reap(pid_t *pid, int *pidfd);
+
+/* The process that starts helpers (the spawner) from the holder's view. One socket leads to it for
+ * ever: requests that come while there is none wait for the next one. */
+struct spawn {
+	int ask;    /* the end for requests; serving processes have it too */
+	int listen; /* the end that each spawner reads */
+	pid_t pid;  /* 0: none */
+	int pidfd;
+	uint64_t since, start_at; /* now_ms() of its start, and of the next one's */
+	unsigned int pause;
+};
+
+extern const struct spawn spawn_none;
+
+/* Makes the socket. Returns 0 or -errno. */
+int spawn_open(struct spawn *s, struct err *err);
+/* Call it at spawn_look_at() and when pidfd is readable: starts a spawner if there is none, with a
+ * growing pause if they die young. */
+void spawn_watch(struct spawn *s, const struct options *o);
+/* now_ms(); UINT64_MAX: never. */
+uint64_t spawn_look_at(const struct spawn *s);
+/* Kills and reaps it, and closes the socket. Its helpers go on. */
+void spawn_close(struct spawn *s);
 
 #endif
