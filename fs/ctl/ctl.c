@@ -98,17 +98,6 @@ static bool may_say(const struct ctl_job *job, size_t len)
 		 !quota_check(&job->tree->ctl->held, &ctl->opener, len, NULL)));
 }
 
-static void tell_end(const struct ctl_job *job, struct out *o)
-{
-	if (job->answer.data)
-		out_put(o, job->answer.data, job->answer.len);
-	if (job->err.code)
-		out_printf(o, "error %s %s\nend\n", err_name(job->err.code), job->err.text);
-	else
-		out_printf(o, "ok\nend\n");
-	o->failed |= job->answer.failed;
-}
-
 /* Goes past the command that has ended, which nobody knows yet: if the process dies, the next one
  * does so as well. A transaction that has ended is dropped, and so is a command before the first
  * line of one. What is partly lost ends with any of its commands. */
@@ -174,23 +163,23 @@ static void record_it(struct ctl_job *job, const struct actor *who, const struct
 static void end_command(struct ctl_job *job)
 {
 	const struct ctl_command *c = job->command;
-	struct out o = { 0 };
+	struct out *o = &job->answer;
 
 	if (c && job->arg > job->line && job->arg[0]) /* the log shows the whole line */
 		job->arg[-1] = ' ';
-	if (job->err.code || !(c && c->flags & CMD_LINE))
-		tell_end(job, &o);
+	if (job->err.code)
+		out_printf(o, "error %s %s\nend\n", err_name(job->err.code), job->err.text);
+	else if (!(c && c->flags & CMD_LINE))
+		out_printf(o, "ok\nend\n");
 	if (c)
-		leave(job, o.len);
+		leave(job, o->len);
 	if (job->err.code || (c && c->flags & CMD_LOGS))
 		record_it(job, &job->who, &job->err);
-	say(job, &o);
-	out_free(&o);
+	say(job, o);
+	out_free(o);
 	free(job->requests);
-	out_free(&job->answer);
 	job->requests = NULL;
 	job->n_requests = 0;
-	job->answer = (struct out){ 0 };
 	job->err = (struct err){ 0 };
 	job->command = NULL;
 }

@@ -143,7 +143,6 @@ void ctl_remove(struct ctl_files *c, struct ctl *ctl)
 	ctl->kept->fh = 0;
 	out_free(&ctl->text);
 	out_free(&ctl->said);
-	ctl->text = ctl->said = (struct out){ 0 };
 	ctl_count(c, ctl);
 	quota_give(&c->opened, &ctl->opener, 1);
 }
@@ -176,10 +175,8 @@ static void shift(struct out *o, size_t n)
 	o->len -= n;
 	if (o->len && n)
 		memmove(o->data, o->data + n, o->len);
-	if (o->len)
-		return;
-	out_free(o);
-	*o = (struct out){ 0 };
+	if (!o->len)
+		out_free(o);
 }
 
 void ctl_cut(struct ctl *ctl, bool ends)
