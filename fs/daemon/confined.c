@@ -118,23 +118,11 @@ static const struct {
 	  "the state directory, and all that is opened at the start, must be root's" },
 };
 
-static void tell_lacks(uint64_t caps, const char *without, struct out *o)
-{
-	for (; caps; caps &= caps - 1) {
-		out_printf(o, "lacks=%s", confine_name(caps));
-		out_pair(o, "hint", without);
-		out_printf(o, "\n");
-	}
-}
-
 void confined_metrics(struct out *o)
 {
-	uint64_t used = 0;
-
 	for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
-		used |= uses[i].caps;
-	for (uint64_t caps = failed.lacks & used; caps; caps &= caps - 1)
-		health_metric(o, "lacks", confine_name(caps));
+		for (uint64_t caps = failed.lacks & uses[i].caps; caps; caps &= caps - 1)
+			health_metric(o, "lacks", confine_name(caps));
 }
 
 void confined_health(struct out *o)
@@ -142,7 +130,11 @@ void confined_health(struct out *o)
 	bool all = !failed.caps && !failed.calls && !failed.paths;
 
 	for (size_t i = 0; i < ARRAY_SIZE(uses); i++)
-		tell_lacks(failed.lacks & uses[i].caps, uses[i].without, o);
+		for (uint64_t caps = failed.lacks & uses[i].caps; caps; caps &= caps - 1) {
+			out_printf(o, "lacks=%s", confine_name(caps));
+			out_pair(o, "hint", uses[i].without);
+			out_printf(o, "\n");
+		}
 	if (all) {
 		out_printf(o, "confined=yes\n");
 		return;
