@@ -14,11 +14,6 @@
 #include "backend/vfio/vfio.h"
 #include "backend/use.h"
 
-static bool allocation_can(const struct device *dev)
-{
-	return dev->caps & CAP_CLAIM;
-}
-
 /* none -> pending -> a pod -> none. The former user must be seen to be gone before the next one. */
 static int refuse_allocation(const struct device *dev, const char *value, struct err *err)
 {
@@ -121,7 +116,7 @@ static const struct method allocation = {
 	.rank = 110,
 	.noted = true,
 	.doubts = allocation_doubts,
-	.can = allocation_can,
+	.caps = CAP_CLAIM,
 	.expand = allocation_expand,
 	.settle = allocation_settle,
 };

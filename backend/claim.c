@@ -90,17 +90,12 @@ static int claim_settle(struct model *m, struct device *dev, const struct reques
 	return rc ? rc : way->settle(m, dev, request, err);
 }
 
-static bool claim_can(const struct device *dev)
-{
-	return dev->caps & CAP_CLAIM;
-}
-
 /* After everything that decides what the device is. */
 const struct method claim_method = {
 	.file = "claim",
 	.rank = 100,
 	.guarded = true,
-	.can = claim_can,
+	.caps = CAP_CLAIM,
 	.down = request_is_none,
 	.expand = claim_expand,
 	.predict = claim_predict,

@@ -12,11 +12,6 @@
 #include "pcidevfs/resource.h"
 #include "pcidevfs/util.h"
 
-static bool can_offer(const struct device *dev)
-{
-	return dev->caps & CAP_CLAIM;
-}
-
 /* An operation on the device may read its name, so it must end first. */
 static int offer_expand(struct model *m, const struct device *dev, const struct request *request,
 			struct plan *plan, struct err *err)
@@ -69,7 +64,7 @@ static const struct method name_method = {
 	.file = "resource_name",
 	.rank = 90,
 	.noted = true,
-	.can = can_offer,
+	.caps = CAP_CLAIM,
 	.expand = name_expand,
 	.settle = name_settle,
 };
@@ -78,7 +73,7 @@ static const struct method pooled_method = {
 	.file = "pooled",
 	.rank = 90,
 	.noted = true,
-	.can = can_offer,
+	.caps = CAP_CLAIM,
 	.expand = offer_expand,
 	.settle = pooled_settle,
 };

@@ -215,18 +215,13 @@ static int profile_settle(struct model *m, struct device *dev, const struct requ
 	return 0;
 }
 
-static bool profile_can(const struct device *dev)
-{
-	return dev->caps & CAP_VGPU;
-}
-
 /* Behind the VFs, before the claims. */
 static const struct method profile_method = {
 	.file = "profile",
 	.bus = BUS_PCI,
 	.rank = 60,
 	.guarded = true,
-	.can = profile_can,
+	.caps = CAP_VGPU,
 	.down = request_is_none,
 	.end = profile_end,
 	.expand = profile_expand,
@@ -281,7 +276,7 @@ static const struct method params_method = {
 	.bus = BUS_PCI,
 	.rank = 62,
 	.guarded = true,
-	.can = profile_can,
+	.caps = CAP_VGPU,
 	.expand = params_expand,
 	.predict = params_predict,
 	.settle = params_settle,

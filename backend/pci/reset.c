@@ -39,11 +39,6 @@ static const struct verb reset_verb = { .of = "reset",
 					.refuse = refuse_step,
 					.run = reset_run };
 
-static bool can_reset(const struct device *dev)
-{
-	return (dev->caps & (CAP_CLAIM | CAP_RESET)) == (CAP_CLAIM | CAP_RESET);
-}
-
 /* Only the owner of a claimed device may reset it. */
 static int refuse_mismatch(const struct device *dev, const struct request *request,
 			   const struct plan *plan, struct err *err)
@@ -81,7 +76,7 @@ static const struct method reset_method = {
 	.rank = 200,
 	.guarded = true,
 	.once = &reset_verb,
-	.can = can_reset,
+	.caps = CAP_CLAIM | CAP_RESET,
 	.expand = reset_expand,
 };
 

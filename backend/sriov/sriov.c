@@ -313,11 +313,6 @@ static int numvfs_settle(struct model *m, struct device *pf, const struct reques
 	return 0;
 }
 
-static bool numvfs_can(const struct device *dev)
-{
-	return dev->caps & CAP_SRIOV;
-}
-
 static bool numvfs_down(struct model *m, const struct request *request)
 {
 	const struct device *pf = model_find(m, &request->dev);
@@ -353,7 +348,7 @@ static const struct method numvfs = {
 	.rank = 50,
 	.barrier = true,
 	.guarded = true,
-	.can = numvfs_can,
+	.caps = CAP_SRIOV,
 	.down = numvfs_down,
 	.expand = numvfs_expand,
 	.brings = numvfs_brings,

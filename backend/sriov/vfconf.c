@@ -190,15 +190,11 @@ static int settle(struct model *m, struct device *dev, const struct request *req
 	return 0;
 }
 
-static bool can(const struct device *dev)
-{
-	return (dev->caps & (CAP_VF | CAP_NIC)) == (CAP_VF | CAP_NIC);
-}
-
 /* Behind the VFs, before the claim: no guest meets a VF with other settings. */
 #define METHOD(name)                                                                               \
 	{                                                                                          \
-		.file = (name), .bus = BUS_PCI, .rank = 70, .guarded = true, .can = can,           \
+		.file = (name), .bus = BUS_PCI, .rank = 70, .guarded = true,                       \
+		.caps = CAP_VF | CAP_NIC,                                                          \
 		.down = request_is_none, .expand = expand, .predict = predict, .prepare = prepare, \
 		.settle = settle                                                                   \
 	}

@@ -72,6 +72,8 @@ struct method {
 	uint64_t (*doubts)(const struct device *dev, const struct request *request);
 	/* ask for holders and host_critical before planning */
 	bool guarded;
+	/* The capabilities that its devices have, all of them; can() (may be NULL) decides besides. */
+	uint32_t caps;
 	bool (*can)(const struct device *dev);
 	/* Does this request take something away? NULL: never. */
 	bool (*down)(struct model *m, const struct request *request);
@@ -147,6 +149,8 @@ void plan_print(const struct plan *p, struct out *o);
  * device exists, while it does, and afterwards. */
 const struct method *method_find(const struct method *const *methods,
 				 const struct request *request);
+/* Does it serve this device; of a request that makes one, this parent? */
+bool method_can(const struct method *method, const struct device *dev);
 /* The method that makes children of this parent by index, or NULL. */
 const struct method *method_maker(const struct method *const *methods, const struct device *parent);
 

@@ -220,7 +220,7 @@ static int check_item(struct model *m, const struct item *it, struct err *err)
 	if (!it->method)
 		return fail(err, EOPNOTSUPP, "%s has no %s that can be written", dev->key.name,
 			    it->request.file);
-	if (it->method->can && !it->method->can(dev))
+	if (!method_can(it->method, dev))
 		return device_lacks(dev, it->absent ? it->request.made_by : it->request.file, err);
 	return 0;
 }

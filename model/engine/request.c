@@ -18,12 +18,17 @@ const struct method *method_find(const struct method *const *methods, const stru
 	return NULL;
 }
 
+bool method_can(const struct method *method, const struct device *dev)
+{
+	return (dev->caps & method->caps) == method->caps && (!method->can || method->can(dev));
+}
+
 const struct method *method_maker(const struct method *const *methods, const struct device *parent)
 {
 	for (; *methods; methods++)
 		if ((*methods)->brings && (*methods)->foresee &&
 		    (!(*methods)->bus || (*methods)->bus == parent->key.bus) &&
-		    (!(*methods)->can || (*methods)->can(parent)))
+		    method_can(*methods, parent))
 			return *methods;
 	return NULL;
 }
