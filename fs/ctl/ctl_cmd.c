@@ -29,15 +29,14 @@ static struct lines_of lines_of(struct ctl_job *job)
 /* Puts the line's name before the sentence, in place of the file's, which says less. */
 static void put_label(struct err *err, const char *label)
 {
-	struct err was = *err;
 	const char *slash = strrchr(label, '/'), *file = slash ? slash + 1 : label;
-	const char *text = was.text;
+	const char *text = err->text;
 
 	if (!strncmp(text, "ctl: ", 5))
 		text += 5;
 	else if (!strncmp(text, file, strlen(file)) && !strncmp(text + strlen(file), ": ", 2))
 		text += strlen(file) + 2;
-	fail(err, was.code, "%s: %s", label, text);
+	fail(err, err->code, "%s: %s", label, text);
 }
 
 /* The engine says which line it refuses. What is none's, as a journal without room, is the
@@ -149,8 +148,18 @@ static int lift(struct ctl_job *job, const char *arg, struct err *err)
 			    at.dev.name);
 }
 
-static int each_line(struct ctl_job *job,
-		     int (*take)(struct ctl_job *job, char *line, struct err *err), struct err *err)
+static int take_line(struct ctl_job *job, char *line, bool forces, struct err *err)
+{
+	char *arg;
+	const struct ctl_command *c = command_of(line, &arg);
+
+	if (!c)
+		return forces ? 0 : gather_line(job, line, err);
+	return forces && c->flags & CMD_LINE ? lift(job, arg, err) : 0;
+}
+
+/* Takes the lines that name files, or (forces) those that lift a guard. */
+static int each_line(struct ctl_job *job, bool forces, struct err *err)
 {
 	const char *at = job->ctl->text.data, *end = at + job->ctl->scanned;
 	int r = 0;
@@ -168,25 +177,11 @@ static int each_line(struct ctl_job *job,
 				 "byte that is not UTF-8 after \"%.*s\"",
 				 (int)(text < 64 ? text : 64), at);
 		else
-			r = line ? take(job, line, err) : fail(err, ENOMEM, "ctl: out of memory");
+			r = line ? take_line(job, line, forces, err)
+				 : fail(err, ENOMEM, "ctl: out of memory");
 		at = nl + 1;
 	}
 	return r;
-}
-
-static int take_request(struct ctl_job *job, char *line, struct err *err)
-{
-	char *arg;
-
-	return command_of(line, &arg) ? 0 : gather_line(job, line, err);
-}
-
-static int take_force(struct ctl_job *job, char *line, struct err *err)
-{
-	char *arg;
-	const struct ctl_command *c = command_of(line, &arg);
-
-	return c && c->flags & CMD_LINE ? lift(job, arg, err) : 0;
 }
 
 /* All lines of the transaction as requests. */
@@ -203,8 +198,8 @@ static int gather(struct ctl_job *job, struct err *err)
 			    strstr(ctl->why, "begin again")   ? ""
 			    : job->command->flags & CMD_ENDS ? "; begin again"
 							     : "; write abort and begin again");
-	r = each_line(job, take_request, err);
-	return r ? r : each_line(job, take_force, err);
+	r = each_line(job, false, err);
+	return r ? r : each_line(job, true, err);
 }
 
 static void commit_done(void *ctx, const struct err *err)
@@ -239,21 +234,15 @@ static bool run_commit(struct ctl_job *job)
 	return false;
 }
 
-/* A person who corrects a wrong line writes it once more; the former one would still be refused. */
-static void say_kept(struct err *err)
-{
-	const struct err was = *err;
-
-	fail(err, was.code, "%s (all lines stay until abort)", was.text);
-}
-
 static bool run_check(struct ctl_job *job)
 {
 	struct out steps = { 0 };
 	const char *line, *nl;
 
+	/* A person who corrects a wrong line writes it once more; the former one would still be
+	 * refused. */
 	if (gather(job, &job->err) && !job->ctl->broken)
-		say_kept(&job->err);
+		fail(&job->err, job->err.code, "%s (all lines stay until abort)", job->err.text);
 	if (!job->err.code && job->n_requests &&
 	    txn_check(job->tree->conf.engine, job->requests, job->n_requests, &steps, &job->err))
 		label_verdict(job, &job->err);
