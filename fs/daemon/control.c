@@ -119,32 +119,22 @@ static int check_rights(const struct ucred *peer, struct err *err)
 	return 0;
 }
 
-/* By the peer's pidfd, so that a reused pid is noticed. Before Linux 6.5 only from now on. */
-static int open_peer(int fd, pid_t pid)
-{
-	socklen_t size = sizeof(int);
-	int pidfd;
-
-	if (!getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &size))
-		return pidfd;
-	return (int)syscall(SYS_pidfd_open, pid, 0);
-}
-
 static int check_peer(int fd, struct err *err)
 {
 	struct ucred peer = { 0 };
-	socklen_t size = sizeof(peer);
+	socklen_t size = sizeof(peer), fd_size = sizeof(int);
 	struct pollfd gone = { .fd = -1, .events = POLLIN };
 	int r;
 
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &size))
 		return fail(err, EPERM, "the caller of --replace is not known: %s", strerror(errno));
-	gone.fd = open_peer(fd, peer.pid);
+	/* By its pidfd, so that a reused pid is noticed. Before Linux 6.5 only from now on. */
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &gone.fd, &fd_size))
+		gone.fd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
 	r = check_rights(&peer, err);
 	if (!r && (gone.fd < 0 || poll(&gone, 1, 0)))
 		r = fail(err, EPERM, "the caller of --replace is gone");
-	if (gone.fd >= 0)
-		close(gone.fd);
+	closep(&gone.fd);
 	return r;
 }
 

@@ -11,12 +11,6 @@
  * those get their unique when they are read, ahead of waiting requests. */
 enum { STEP = 2, BEYOND = 64, SEARCHED = 65536 };
 
-static bool has_answer(const struct fuse_in_header *in)
-{
-	return in->opcode != FUSE_FORGET && in->opcode != FUSE_BATCH_FORGET &&
-	       in->opcode != FUSE_INTERRUPT;
-}
-
 void inflight_note(struct inflight *f, const struct fuse_in_header *in)
 {
 	/* A thread outside our pid namespace has pid 0 here; its node tells such threads apart. */
@@ -27,8 +21,9 @@ void inflight_note(struct inflight *f, const struct fuse_in_header *in)
 	/* An interrupt has the unique of its request plus 1. */
 	if (in->opcode != FUSE_INTERRUPT && in->unique > f->top)
 		f->top = in->unique;
-	if (!has_answer(in))
-		return;
+	if (in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET ||
+	    in->opcode == FUSE_INTERRUPT)
+		return; /* nobody waits for an answer */
 	for (size_t i = 0; i < INFLIGHT_WAYS; i++) {
 		if (f->slot[set][i].owner == owner) {
 			way = i;
