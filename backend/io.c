@@ -24,7 +24,7 @@
 enum {
 	IDLE_MAX = 2,	 /* of each kind, and */
 	BURST_MAX = 8,	 /* as many as an operation has lanes, for */
-	BURST_MS = 1000, /* after they have answered */
+	BURST_MS = 1000, /* after they have answered: they end with the next answer then */
 	SPAWN_TRIES = 4, /* the spawner may die while it handles a request */
 	HELLO_MS = 5000, /* the spawner may have to be started first */
 	ASK_TRIES = 4,	 /* of a request that no helper has read */

@@ -139,6 +139,8 @@ void pool_blocked(struct pool *p, bool blocked)
 	pthread_mutex_lock(&p->lock);
 	p->max += blocked ? 1 : -1u;
 	p->blocked += blocked ? 1 : -1u;
+	if (blocked && p->waiting > p->idle && p->threads < p->max)
+		p->threads += !thread_start(NULL, worker, p);
 	pthread_cond_broadcast(&p->ended);
 	pthread_mutex_unlock(&p->lock);
 }

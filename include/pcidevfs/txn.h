@@ -115,8 +115,8 @@ struct engine_conf {
 	struct keeper keeper; /* keep may be NULL */
 	struct journal_conf journal;
 	double deadline_factor;
-	/* Maximum number of executors, half of them for those who have a reserve (root, the plugin,
-	 * sync); they come and go with the work. */
+	/* Maximum number of executors, three quarters of them for those who have a reserve (root,
+	 * the plugin, sync); they come and go with the work. */
 	unsigned int threads;
 	/* May the actor write this request? Asked in the stage in which a device exists that did
 	 * not at the time of the request, or is made anew; for each request about it but restore's;

@@ -23,7 +23,8 @@ static const struct verb *find_verb(const struct engine *e, const char *name)
 }
 
 /* A verb of another version is unknown: its effect stays, and an undo says so. */
-static int undo_unknown(struct backend *backend, struct step *step, unsigned int deadline_ms, struct err *err)
+static int undo_unknown(struct backend *backend, struct step *step, unsigned int deadline_ms,
+			struct err *err)
 {
 	(void)backend;
 	(void)deadline_ms;
@@ -69,9 +70,8 @@ static bool adopt_steps(struct engine *e, struct op_log *log)
 		s->verb_name[sizeof(s->verb_name) - 1] = '\0';
 		s->verb = find_verb(e, s->verb_name);
 		s->verb = s->verb ? s->verb : &unknown_verb;
-		s->done = s->begun && maybe_done(s, state == LOG_RUNS ||
-							    (state == LOG_STUCK &&
-							     is_before_stuck(log, i)));
+		s->done = s->begun && maybe_done(s, state == LOG_RUNS || (state == LOG_STUCK &&
+									  is_before_stuck(log, i)));
 		late |= s->late != NULL;
 		s->late = NULL;
 		if (s->begun)
@@ -207,8 +207,8 @@ void op_lose(struct engine *e, struct op_log *log, const char *cause)
 	struct err why = { 0 };
 
 	fail(&why, EIO, "%s of %s was interrupted by a restart and cannot be resumed: %s",
-	     known ? log->requests[0].file : "an operation", known ? log->requests[0].dev.name : name,
-	     cause);
+	     known ? log->requests[0].file : "an operation",
+	     known ? log->requests[0].dev.name : name, cause);
 	mark_lost(e->conf.model, log, why.text);
 	log->err = why;
 	tell_lost(e, log, known);
@@ -275,6 +275,7 @@ void engine_recover(struct engine *e, const struct former *f)
 	bool resumed[ARRAY_SIZE(e->logs.taken)] = { false };
 
 	e->running = f->running;
+	logs_resuming(&e->logs, true);
 	/* Before the first of them ends. */
 	for (size_t i = 0; i < logs_used(&e->logs); i++) {
 		resumed[i] = is_resumed(e, &e->logs.slots[i], f->model_found);
@@ -293,6 +294,5 @@ void engine_recover(struct engine *e, const struct former *f)
 		else if (resumed[i])
 			resume(e, log, state == LOG_STUCK || (other && !f->model_found));
 	}
-	if (head)
-		atomic_store(&head->readers, 0);
+	logs_resuming(&e->logs, false);
 }

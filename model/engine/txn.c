@@ -193,6 +193,8 @@ static void txn_run(void *ctx)
 	pthread_setspecific(e->here, NULL); /* it may be late: nothing waits behind it */
 	if (!keep_log(t, &err) && atomic_load(&t->log->state) != LOG_DECIDED)
 		late = op_run(t, &err);
+	if (t->recovered)
+		logs_resuming(&e->logs, false);
 	t->log->err = err;
 	if (late)
 		tell(t);
@@ -215,8 +217,12 @@ static struct txn *txn_new(struct engine *e, struct op_log *log, bool recovered)
 	struct txn *t = log ? calloc(1, sizeof(*t)) : NULL;
 
 	if (t) {
-		*t = (struct txn){ .engine = e, .log = log, .recovered = recovered, .next = e->txns };
+		*t = (struct txn){
+			.engine = e, .log = log, .recovered = recovered, .next = e->txns
+		};
 		e->txns = t;
+		if (recovered)
+			logs_resuming(&e->logs, true);
 	} else if (log && !recovered) {
 		logs_give(&e->logs, log, false);
 	}
@@ -229,8 +235,8 @@ static struct txn *find_own(struct engine *e, const struct request *requests, si
 {
 	struct txn *t = who->tag ? e->txns : NULL;
 
-	while (t && (t->answered || t->log->who.tag != who->tag ||
-		     !log_is_for(t->log, requests, n)))
+	while (t &&
+	       (t->answered || t->log->who.tag != who->tag || !log_is_for(t->log, requests, n)))
 		t = t->next;
 	return t;
 }
@@ -295,6 +301,7 @@ static void start(struct txn *t)
 	engine_refuse(r, &t->log->who, &err);
 	if (t->recovered) {
 		op_lose(t->engine, t->log, "no thread is available for it");
+		logs_resuming(&t->engine->logs, false);
 		err = t->log->err;
 	}
 	answer(t, &err);
@@ -309,8 +316,8 @@ void txn_submit(struct engine *e, const struct request *requests, size_t n, cons
 	struct txn *t;
 
 	if (n > LOG_REQUESTS)
-		fail(&err, E2BIG, "a transaction has at most %d requests, this one %zu", LOG_REQUESTS,
-		     n);
+		fail(&err, E2BIG, "a transaction has at most %d requests, this one %zu",
+		     LOG_REQUESTS, n);
 	w = err.code ? NULL : malloc(sizeof(*w));
 	if (w)
 		*w = (struct waiter){ .done = done, .ctx = ctx, .who = *who };
@@ -383,8 +390,8 @@ int engine_new(const struct engine_conf *conf, struct engine **ret, struct err *
 		return fail_nomem(err);
 	e->conf = *conf;
 	e->waiting = (struct quota){ .of_user = WAITING_OF_USER, .of_all = WAITING_OF_ALL };
-	r = pool_new(conf->threads - conf->threads / 2, &e->pool, err);
-	r = r ? r : pool_new(conf->threads / 2, &e->others, err);
+	r = pool_new(conf->threads - conf->threads / 4, &e->pool, err);
+	r = r ? r : pool_new(conf->threads / 4, &e->others, err);
 	if (!r && pthread_key_create(&e->here, NULL))
 		r = fail_nomem(err);
 	if (r) {

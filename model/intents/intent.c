@@ -312,8 +312,10 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 	struct request found;
 	size_t n;
 
+	if (!k) /* as reset: nothing of it is stored */
+		return 0;
 	if (request_resolve(m, request, &found) || !(dev = model_find(m, &found.dev))) {
-		if (!begins && k && (k == &persist_claim || k->made_by) && !request->value[0])
+		if (!begins && (k == &persist_claim || k->made_by) && !request->value[0])
 			return release_absent(w, request, k, err);
 		return 0;
 	}

@@ -80,6 +80,7 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 	struct identity id = { .path = ROOT_PATH, .vf = -1 };
 	const struct device *dev;
 	char text[IDENTITY_TEXT];
+	uint64_t birth = 0;
 	size_t pos = 0;
 	int rc;
 
@@ -92,8 +93,10 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 	model_lock(in->m);
 	while (!s->dev.bus && (dev = model_next(in->m, &pos))) {
 		device_identity(in->m, dev, &id);
-		if (!strcmp(identity_text(&id, text), identity) && !dev->busy[0])
+		if (!strcmp(identity_text(&id, text), identity)) {
 			s->dev = dev->key;
+			birth = dev->birth;
+		}
 	}
 	model_unlock(in->m);
 	/* Perhaps it was refused then. */
@@ -101,7 +104,8 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 	if (rc)
 		return rc;
 	model_lock(in->m);
-	if (model_find(in->m, &s->dev))
+	dev = model_find(in->m, &s->dev);
+	if (dev && dev->birth == birth && !dev->busy[0])
 		record_unnote(model_edit(in->m, &s->dev, false), NULL);
 	model_publish(in->m);
 	model_unlock(in->m);

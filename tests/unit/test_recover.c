@@ -286,6 +286,7 @@ DEFINE_TEST(logs_of_another_boot_or_state_directory_are_begun_anew)
 		for (int i = 0; i < READERS_MAX && way == 3; i++) {
 			logs_open(&l, &conf);
 			CHECK(log_readable(l.slots));
+			logs_resuming(&l, true);
 		}
 		logs_open(&l, &conf); /* the others may have died of it */
 		CHECK_EQ(logs_used(&l), way ? 1 : 0);

@@ -11,9 +11,9 @@
 #include "test.h"
 
 #define EXECUTORS 64
-#define OF_ALL (EXECUTORS / 2) /* at once, of users without a reserve */
+#define OF_ALL (EXECUTORS / 4) /* at once, of users without a reserve */
 
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, deadline = PTHREAD_MUTEX_INITIALIZER;
 static atomic_int running, most, done;
 static _Atomic intptr_t order[4096];
 
@@ -34,11 +34,13 @@ static void at_once(void *ctx)
 	atomic_store((atomic_bool *)ctx, true);
 }
 
-/* Waits without end, as what hangs in the kernel. */
+/* Waits without end from its deadline on, as what hangs in the kernel. */
 static void hangs(void *engine)
 {
 	struct engine *e = engine;
 
+	pthread_mutex_lock(&deadline);
+	pthread_mutex_unlock(&deadline);
 	pool_blocked(e->others, true);
 	job(NULL);
 	pool_blocked(e->others, false);
@@ -149,13 +151,15 @@ DEFINE_TEST(turns_that_hang_count_for_nobody)
 	struct engine *e = start();
 
 	pthread_mutex_lock(&gate);
-	for (int i = 0; i < OF_ALL; i++)
-		CHECK_EQ(submit(e, 1000, hangs, e), 0);
-	wait_for(&running, OF_ALL);
-	for (int i = 0; i < 10; i++)
-		CHECK_EQ(submit(e, 1000, job, NULL), 0);
+	pthread_mutex_lock(&deadline);
+	for (int i = 0; i < OF_ALL + 10; i++)
+		CHECK_EQ(submit(e, 1000, i < OF_ALL ? hangs : job, e), 0);
+	pthread_mutex_unlock(&deadline);
 	wait_for(&running, OF_ALL + 10);
+	for (int i = 0; i < 5; i++)
+		CHECK_EQ(submit(e, 1000, job, NULL), 0);
+	wait_for(&running, OF_ALL + 15);
 	pthread_mutex_unlock(&gate);
-	wait_for(&done, OF_ALL + 10);
+	wait_for(&done, OF_ALL + 15);
 	end(e);
 }
