@@ -200,17 +200,19 @@ static void reply_part(const struct read_job *job, const char *text, size_t len)
 	fuse_reply_buf(job->req, text + off, len - off < job->size ? len - off : job->size);
 }
 
-/* The rest of a long text is kept for the next reads, so that the parts fit together. It is kept
- * before the answer, because the next read may come at once. */
+/* The rest of a text is kept for the next reads, so that the parts fit together. It is kept before
+ * the answer, because the next read may come at once. Nobody is refused a short text because too
+ * many are kept: the next read makes it anew then. */
 static void reply_text(const struct read_job *job, const struct node *n, struct text *text)
 {
-	bool begins; /* a new pass; tail begins one near the end */
+	bool begins, whole = n->row->flags & ATTR_SNAPSHOT;
 	bool rest = text->len && (job->off || text->len > job->size);
 	struct err err = { 0 };
 
-	begins = job->file && (!job->off || n->row->flags & ATTR_SNAPSHOT);
+	/* A new pass; tail begins one near the end. */
+	begins = job->file && (!job->off || whole);
 	if (begins &&
-	    files_keep(job->tree->files, job->file, rest ? text : NULL, text->len, &err)) {
+	    files_keep(job->tree->files, job->file, rest ? text : NULL, text->len, &err) && whole) {
 		tell_share(job->tree, job->req, n, job->file->creds.uid, &err);
 		fuse_reply_err(job->req, ENOMEM);
 		return;

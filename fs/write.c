@@ -95,6 +95,8 @@ static void carry_out(struct write_job *job, const struct node *n)
 	if (!r && n->subject.dev)
 		r = rights_check_group(t, &job->opened, &n->dev, n->row, &err);
 	r = r ? r : rights_check_value(&n->subject, &job->opened, n->row, &request, &err);
+	if (r && !err.code)
+		fail(&err, -r, "%s: %s", n->row->name, strerror(-r));
 	if (!r && request.file[0])
 		submit(job, n, &request, &who);
 	else

@@ -63,8 +63,6 @@ struct pods {
 
 /* ---- kubelet's checkpoint */
 
-static void ask(struct pods *pods);
-
 static void memory_free(struct memory *m)
 {
 	m->ended = true;
@@ -95,7 +93,7 @@ static void *read_it(void *ctx)
 		memory_free(m);
 	} else {
 		tell(m);
-		ask(p->pods);
+		source_by(&p->pods->timer, 0);
 	}
 	loop_leave(&p->loop);
 	return NULL;
