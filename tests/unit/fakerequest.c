@@ -222,7 +222,7 @@ void request_begin(bool keep_model)
 	struct engine_conf conf = {
 		.world = { .methods = methods, .verbs = verbs, .observe = observe },
 		.deadline_factor = 1,
-		.threads = 4
+		.threads = 8
 	};
 	char dir[256];
 	bool found;

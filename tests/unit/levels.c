@@ -320,7 +320,7 @@ static void *dispatch_all(void *ctx)
 
 void bench_start(struct bench *b)
 {
-	struct engine_conf conf = { .deadline_factor = 1, .threads = 4 };
+	struct engine_conf conf = { .deadline_factor = 1, .threads = 8 };
 	struct key first = dev_key(0);
 
 	if (!b->arena)
