@@ -48,11 +48,6 @@ static void set_add(struct ask_set *set, const struct key *devs, size_t n)
 			set->devs[set->n++] = devs[i];
 }
 
-static const struct key *devs_of(const struct ask_set *set)
-{
-	return set->all ? NULL : set->devs;
-}
-
 /* Takes these out, as far as they are named. */
 static void set_drop(struct ask_set *set, const struct ask_set *these)
 {
@@ -100,7 +95,7 @@ static bool ask_next(struct backend *b, enum ask ask, struct ask_lane *lane)
 	if (!a.own)
 		set_drop(&s->own.next, &lane->now);
 	pthread_mutex_unlock(&b->asker.lock);
-	rc = ask_run(&a, devs_of(&lane->now), lane->now.n);
+	rc = ask_run(&a, lane->now.all ? NULL : lane->now.devs, lane->now.n);
 	rc = rc ? rc : a.put_off ? -EAGAIN : 0;
 	pthread_mutex_lock(&b->asker.lock);
 	lane->asks = false;

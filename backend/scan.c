@@ -17,13 +17,12 @@
 
 struct seen {
 	struct key key;
-	uint64_t removed;
+	uint64_t removed; /* as in struct touched, and so alone and unbound */
+	bool alone, unbound;
 	bool looked, again; /* again: observe it once more */
 	bool present;
 	bool unknown; /* it could not be observed: the old facts stay */
 	bool other;   /* it changed its class or its doubt: does the host need it? */
-	bool alone;   /* only the extra is read */
-	bool unbound; /* as in struct touched */
 	bool tells;   /* its extra is the newest that is known */
 	struct facts facts;
 	struct extra extra;

@@ -37,9 +37,6 @@ struct actor {
 	uint64_t tag;
 };
 
-/* For an actor from memory that others could write. */
-bool actor_valid(const struct actor *who);
-
 #define ACTOR_REQUEST 0xffffffffffffull
 #define ACTOR_ACT_SHIFT 48
 

@@ -8,7 +8,7 @@
 
 #define ENDS(text) (memchr((text), '\0', sizeof(text)) != NULL)
 
-bool actor_valid(const struct actor *who)
+static bool actor_valid(const struct actor *who)
 {
 	return creds_valid(&who->opener) && ENDS(who->comm);
 }

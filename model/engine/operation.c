@@ -17,12 +17,6 @@ unsigned int op_deadline(const struct engine *e, const struct verb *verb)
 	return ms < 1 ? 1 : ms > 86400000 ? 86400000 : (unsigned int)ms;
 }
 
-static int observe(struct txn *t, bool planning, struct err *err)
-{
-	return op_look(t->engine, t->log->requests, t->log->n_requests,
-		       planning ? &t->guarded_at : NULL, err);
-}
-
 static const struct request *request_for(const struct op_log *log, const struct key *dev)
 {
 	for (size_t i = 0; i < log->n_requests; i++)
@@ -389,7 +383,7 @@ static int run_stages(struct txn *t, struct err *err)
 		bool fresh = !stage && !t->recovered; /* busy devices are another one's */
 		int r = fresh ? op_refuse_early(t->engine, log->requests, log->n_requests, err) : 0;
 
-		r = r ? r : observe(t, true, err);
+		r = r ? r : op_look(t->engine, log->requests, log->n_requests, &t->guarded_at, err);
 		if (!r && stage == STAGES)
 			r = fail(err, EIO, "%s of %s does not end",
 				 log->requests[0].file, log->requests[0].dev.name);
@@ -401,7 +395,7 @@ static int run_stages(struct txn *t, struct err *err)
 		if (r)
 			return r;
 		if (!left && atomic_load(&log->n_steps) > from)
-			r = observe(t, false, err);
+			r = op_look(t->engine, log->requests, log->n_requests, NULL, err);
 		if (r)
 			return r;
 	}
