@@ -113,9 +113,12 @@ static int say_obstacle(struct model *m, const struct device *dev, const struct 
 			struct err *err)
 {
 	const struct claim_ops *way = claim_way(claim_ways, dev);
+	int rc;
 
-	return way && way->refuse ? way->refuse(m, dev, err)
-				  : vfio_claim_rules.say(m, dev, o, err);
+	if (!way || !way->refuse)
+		return vfio_claim_rules.say(m, dev, o, err);
+	rc = way->refuse(m, dev, err);
+	return rc ? rc : plan_refuse_busy_device(m, &dev->key, NULL, NULL, err);
 }
 
 const struct claim_rules claim_rules = { find_obstacle, say_obstacle };

@@ -45,8 +45,8 @@ struct claim_ops {
 		     struct err *err);
 	/* Leaves a claimed device to another owner: world.lift (txn.h). May be NULL. */
 	int (*lift)(struct backend *b, const struct key *dev, const char *former, unsigned int ms);
-	/* What a claim by somebody new would be refused with now: claim_rules.say() of model.h.
-	 * NULL: the rules of vfio's groups. */
+	/* What a claim by somebody new would be refused with now, if no operation runs on the
+	 * device: claim_rules.say() of model.h. NULL: the rules of vfio's groups. */
 	int (*refuse)(struct model *m, const struct device *dev, struct err *err);
 	/* Sets the owner of the nodes: world.give_nodes. May be NULL. */
 	int (*give_nodes)(struct backend *b, const struct key *dev, struct err *err);

@@ -372,9 +372,9 @@ static int claim_settle(struct model *m, struct device *dev, const struct reques
 static int claim_refuse(struct model *m, const struct device *dev, struct err *err)
 {
 	static const struct plan alone;
-	int rc = refuse_claim(dev, "?", false, &alone, err);
 
-	return rc ? rc : plan_refuse_busy_device(m, &dev->key, NULL, NULL, err);
+	(void)m;
+	return refuse_claim(dev, "?", false, &alone, err);
 }
 
 /* Of VFs, and of mediated devices, which are vGPUs as long as they exist. */

@@ -221,9 +221,8 @@ static int settle(struct model *m, struct device *dev, const struct request *req
 static int refuse(struct model *m, const struct device *dev, struct err *err)
 {
 	static const struct request anybody = { .file = "claim", .value = "?" };
-	int rc = refuse_claim(m, dev, &anybody, err);
 
-	return rc ? rc : plan_refuse_busy_device(m, &dev->key, NULL, NULL, err);
+	return refuse_claim(m, dev, &anybody, err);
 }
 
 const struct claim_ops usb_claim = {

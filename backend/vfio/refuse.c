@@ -296,9 +296,13 @@ int vfio_refuse_iommu(struct model *m, struct err *err)
 	return refuse_no_iommu(&(struct question){ .m = m }, err);
 }
 
-int vfio_refuse_large(const struct device *dev, struct err *err)
+int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret,
+		    struct err *err)
 {
-	return refuse_large(&(struct question){ .asked = dev }, err);
+	bool cut;
+
+	ret->n = model_claim_members(m, dev, ret->members, &cut);
+	return cut ? refuse_large(&(struct question){ .asked = dev }, err) : 0;
 }
 
 /* Somebody who claims nothing yet: no claim can have this name. */

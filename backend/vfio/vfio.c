@@ -50,15 +50,6 @@ bool vfio_holds(const struct device *dev, const char *who)
 	return !strcmp(dev->intent.claim, who) && vfio_bound(dev);
 }
 
-int vfio_find_group(struct model *m, const struct device *dev, struct vfio_group *ret,
-		    struct err *err)
-{
-	bool cut;
-
-	ret->n = model_claim_members(m, dev, ret->members, &cut);
-	return cut ? vfio_refuse_large(dev, err) : 0;
-}
-
 /* Not the PF, so claims of its VFs can run side by side. A change of the PF touches its VFs. */
 static int touch(struct plan *plan, const struct vfio_group *g, struct err *err)
 {

@@ -66,8 +66,6 @@ int vfio_refuse_claim(struct model *m, const struct device *asked, const struct 
 		      const struct request *request, const struct plan *plan, struct err *err);
 /* -EOPNOTSUPP if the host has no IOMMU. */
 int vfio_refuse_iommu(struct model *m, struct err *err);
-/* Fails with -EOPNOTSUPP: the group of dev is too large. */
-int vfio_refuse_large(const struct device *dev, struct err *err);
 /* The same rules, for a claim that somebody new would make now. */
 extern const struct claim_rules vfio_claim_rules;
 /* -EBUSY if a process has the member open, or it is split into mediated devices or is a vGPU. */
