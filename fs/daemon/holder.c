@@ -446,8 +446,8 @@ static void holder_init(struct holder *h, const struct options *o)
 			      .listen = -1,
 			      .former = -1,
 			      .server = server_none,
-			      .spawn = spawn_none };
-	takeover_init(&h->takeover);
+			      .spawn = spawn_none,
+			      .takeover = takeover_none };
 }
 
 int holder_run(const struct options *o)

@@ -320,27 +320,23 @@ static bool was_hung(const struct server *s, const siginfo_t *end)
 
 static void describe_end(const struct server *s, const siginfo_t *end, char *text, size_t size)
 {
-	pid_t pid = s->pid;
+	size_t n = (size_t)snprintf(text, size, "the serving process (pid %d) ", (int)s->pid);
 
 	if (s->aborted)
-		snprintf(
-			text, size,
-			"the kernel did not release the serving process (pid %d); its connection "
-			"was aborted and the tree mounted anew",
-			(int)pid);
-	else if (s->failing[0])
-		snprintf(text, size, "the serving process (pid %d) gave up: %s", (int)pid,
-			 s->failing);
-	else if (was_hung(s, end))
 		snprintf(text, size,
-			 "the serving process (pid %d) was killed because it no longer answered: %s",
-			 (int)pid, s->hung);
+			 "the kernel did not release the serving process (pid %d); its connection "
+			 "was aborted and the tree mounted anew",
+			 (int)s->pid);
+	else if (s->failing[0])
+		snprintf(text + n, size - n, "gave up: %s", s->failing);
+	else if (was_hung(s, end))
+		snprintf(text + n, size - n, "was killed because it no longer answered: %s",
+			 s->hung);
 	else if (was_signalled(end))
-		snprintf(text, size, "the serving process (pid %d) was ended by signal %d (%s)",
-			 (int)pid, end->si_status, strsignal(end->si_status));
+		snprintf(text + n, size - n, "was ended by signal %d (%s)", end->si_status,
+			 strsignal(end->si_status));
 	else
-		snprintf(text, size, "the serving process (pid %d) ended with status %d", (int)pid,
-			 end->si_status);
+		snprintf(text + n, size - n, "ended with status %d", end->si_status);
 }
 
 /* Ending soon after the start, or giving up, also counts as a fault. */

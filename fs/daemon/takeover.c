@@ -27,10 +27,7 @@ enum { PATIENCE_MS = 5000 };
 
 const struct region_head estate_layout = { "estate", ESTATE_ABI, 0 };
 
-void takeover_init(struct takeover *t)
-{
-	*t = (struct takeover){ .conn = -1, .exe = -1, .said = -1, .pidfd = -1 };
-}
+const struct takeover takeover_none = { .conn = -1, .exe = -1, .said = -1, .pidfd = -1 };
 
 void takeover_clear(struct takeover *t)
 {
@@ -38,7 +35,7 @@ void takeover_clear(struct takeover *t)
 	closep(&t->conn);
 	closep(&t->exe);
 	closep(&t->said);
-	takeover_init(t);
+	*t = takeover_none;
 }
 
 static void tell(struct takeover *t, unsigned int report, const char *text)

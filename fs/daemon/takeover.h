@@ -40,7 +40,7 @@ struct estate {
 
 extern const struct region_head estate_layout; /* of the data of takeover_exec() */
 
-void takeover_init(struct takeover *t);
+extern const struct takeover takeover_none;
 void takeover_clear(struct takeover *t);
 /* A caller has connected. If another one is still being served, the new one is told so. */
 void takeover_call(struct takeover *t, int conn);
