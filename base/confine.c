@@ -74,9 +74,9 @@ uint64_t confine_effective(pid_t pid)
 {
 	struct __user_cap_data_struct data[2] = { 0 };
 
-	return pid <= 0 || get_caps(pid, data) ? 0
-					       : (uint64_t)data[1].effective << 32 |
-							 data[0].effective;
+	return pid <= 0 || get_caps(pid, data)
+		       ? 0
+		       : (uint64_t)data[1].effective << 32 | data[0].effective;
 }
 
 int confine_caps(uint64_t keep, uint64_t use, struct err *err)
@@ -122,8 +122,7 @@ enum { ABI_SCOPES = 6 };
 
 #define FOR_FILES                                                                                  \
 	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_READ_FILE | 1ULL << 14 /* TRUNCATE */)
-#define FOR_WRITERS                                                                                \
-	(FOR_FILES | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG)
+#define FOR_WRITERS (FOR_FILES | LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG)
 
 /* As the kernel has it since 6.12; headers may be older. */
 struct ruleset {

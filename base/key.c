@@ -101,11 +101,11 @@ static const char *pci_withheld(const char *name)
 
 static const struct bus_naming {
 	const char *prefix;
-	bool (*valid)(const char *name); /* NULL: no name is */
+	bool (*valid)(const char *name);	   /* NULL: no name is */
 	const char *(*withheld)(const char *name); /* key_withheld(); NULL: none is */
-	const char *subsystem; /* bus_subsystem() */
-	bool made;	       /* key_is_made() */
-	bool renumbered;       /* key_is_renumbered() */
+	const char *subsystem;			   /* bus_subsystem() */
+	bool made;				   /* key_is_made() */
+	bool renumbered;			   /* key_is_renumbered() */
 } buses[BUS_COUNT] = {
 	[BUS_NONE] = { "" },
 	[BUS_PCI] = { "", pci_name, pci_withheld },

@@ -49,8 +49,7 @@ static void take_over(struct ctl_files *c, struct ctl *ctl, struct files *files)
 	ctl_count(c, ctl);
 }
 
-int ctl_new(void *region, size_t size, struct files *files, struct ctl_files **ret,
-	    struct err *err)
+int ctl_new(void *region, size_t size, struct files *files, struct ctl_files **ret, struct err *err)
 {
 	struct ctl_files *c = size < sizeof(*c->region) ? NULL : calloc(1, sizeof(*c));
 	struct ctl_region *r = region;
@@ -272,7 +271,8 @@ void ctl_clients(struct ctl_files *c, bool metric, struct out *o)
 		if (!k->fh || !k->hello[0])
 			continue;
 		out_printf(o,
-			   metric ? "pcidevfs_client{client=\"%s\",pid=\"%u\"," : "client=%s pid=%u",
+			   metric ? "pcidevfs_client{client=\"%s\",pid=\"%u\","
+				  : "client=%s pid=%u",
 			   k->hello, k->hello_pid);
 		if (metric)
 			out_label(o, "says", k->says);

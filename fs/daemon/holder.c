@@ -31,7 +31,7 @@ enum {
 	NO_START_MS = 5000, /* pause after a process that could not be started */
 	NUDGE_MS = 20,
 	LEAVE_GRACE_MS = 5000, /* after this the successor carries on */
-	BACK_ENDS = 3, /* of a new program that never served: then the former one returns */
+	BACK_ENDS = 3,	       /* of a new program that never served: then the former one returns */
 	UNREAPED_MS = 5000,
 	GIVING_BACK_MS = 30000,
 };
@@ -325,8 +325,7 @@ static void abort_what_stays(struct holder *h)
 	if (h->finished || !s->pid || !(h->ending ? outlives_end(s) : server_stays(s)))
 		return;
 	control_forget(&h->listen, &h->mount);
-	if (h->ending || !h->mounted || s->aborted ||
-	    mountpoint_detach(h->path, &h->mount, true)) {
+	if (h->ending || !h->mounted || s->aborted || mountpoint_detach(h->path, &h->mount, true)) {
 		say("the serving process (pid %d) cannot end before the kernel releases one of its "
 		    "threads; %s is unmounted without it",
 		    (int)s->pid, h->path);

@@ -163,7 +163,8 @@ static int map_log(struct oplog *l, int dir, struct err *err)
 
 	if (fd >= 0 && lockfile_holds(fd, dir, l->name) && lockfile_holds(l->fd, dir, l->name) &&
 	    !ftruncate(fd, LOG_SIZE) && !fallocate(fd, 0, 0, JOURNAL_HEAD))
-		at = mmap(NULL, LOG_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+		at = mmap(NULL, LOG_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+			  0);
 	if (at == MAP_FAILED)
 		return fail(err, errno ? errno : EIO, "%s: %s", l->name, strerror(errno));
 	l->conf.at = at;

@@ -32,17 +32,17 @@ struct server {
 	pid_t pid; /* 0: no process, and no descriptors */
 	int pidfd; /* readable once it is completely gone */
 	int sock;
-	uint64_t since;	  /* now_ms() of server_start() */
-	bool served;	  /* it sent REPORT_SERVING */
-	bool gone;	  /* it sent REPORT_GONE */
-	int stopping;	  /* the signal; 0: not stopping */
-	uint64_t kill_at; /* now_ms(), if stopping */
+	uint64_t since;		   /* now_ms() of server_start() */
+	bool served;		   /* it sent REPORT_SERVING */
+	bool gone;		   /* it sent REPORT_GONE */
+	int stopping;		   /* the signal; 0: not stopping */
+	uint64_t kill_at;	   /* now_ms(), if stopping */
 	uint64_t look_at;	   /* now_ms(); UINT64_MAX: at the next request */
 	uint64_t in_hand[HANDS];   /* seen by the last look */
 	unsigned int looks[HANDS]; /* consecutive looks that saw it */
 	/* Likewise, that saw it stopped, or saw a thread that no signal reaches. */
 	unsigned int stopped, waiting;
-	const char *hung;  /* why it hung and was stopped; NULL: it did not */
+	const char *hung; /* why it hung and was stopped; NULL: it did not */
 	/* the connection was aborted too, otherwise it would have stayed for ever */
 	bool aborted;
 	char failing[112]; /* why it is stopped without a request; "": it is not */

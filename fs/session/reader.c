@@ -116,9 +116,8 @@ static int read_one(struct reader *r, size_t *ret_len, struct err *err)
 	/* ENOENT: the caller was interrupted before we read the request. */
 	if (errno == EINTR || errno == ENOENT)
 		return READ_AGAIN;
-	return errno == EAGAIN
-		       ? READ_NONE
-		       : fail(err, errno, "requests cannot be read: %s", strerror(errno));
+	return errno == EAGAIN ? READ_NONE
+			       : fail(err, errno, "requests cannot be read: %s", strerror(errno));
 }
 
 /* Being uid 0 is not being root. A namespace of users is looked at only where a right depends on
@@ -128,8 +127,8 @@ static bool is_reserved(const struct reader *r, const struct fuse_in_header *in)
 	gid_t group = atomic_load(r->group);
 
 	return (group && in->gid == group) ||
-	       (!in->uid && confine_effective((pid_t)in->pid) &
-				    (CAP(SYS_ADMIN) | CAP(DAC_OVERRIDE)));
+	       (!in->uid &&
+		confine_effective((pid_t)in->pid) & (CAP(SYS_ADMIN) | CAP(DAC_OVERRIDE)));
 }
 
 /* READ_ONE: the request does not fit among those that wait. */

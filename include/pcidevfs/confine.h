@@ -24,8 +24,8 @@ struct err;
 int confine_caps(uint64_t keep, uint64_t use, struct err *err);
 /* Returns those of `keep` that this process does not have. */
 uint64_t confine_lacks(uint64_t keep);
-/* Returns those that are effective in another thread or process, without reading text: 0 if it cannot
- * be seen. */
+/* Returns those that are effective in another thread or process, without reading text; 0 if it
+ * cannot be seen. */
 uint64_t confine_effective(pid_t pid);
 /* Returns the name of the lowest one, for example "CAP_SYS_ADMIN"; NULL if there is none. */
 const char *confine_name(uint64_t caps);
