@@ -211,8 +211,8 @@ static const struct state_call {
 	{ "sync", do_sync }, { "rename", do_rename }, { "sync_dir", do_sync_dir },
 };
 
-/* One call on the state file (world.state, txn.h). The daemon writes it itself as long as landlock(7)
- * lets it; a directory that was made anew is another one. */
+/* One call on the state file (world.state, txn.h). The daemon writes it itself as long as
+ * landlock(7) lets it; a directory that was made anew is another one. */
 static int do_state(const struct task *t, char *const *argv, struct out *answer)
 {
 	const struct state_call *call = calls, *end = calls + ARRAY_SIZE(calls);

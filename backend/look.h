@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looking at devices: from the machine to the model. Nobody waits for another's look, which may hang
- * in the kernel, so looks overlap in time. If two of them saw the same device, the one that began
- * last counts. */
+/* Looking at devices: from the machine to the model. Nobody waits for another's look, which may
+ * hang in the kernel, so looks overlap in time. If two of them saw the same device, the one that
+ * began last counts. */
 #ifndef BACKEND_LOOK_H
 #define BACKEND_LOOK_H
 

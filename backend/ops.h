@@ -36,12 +36,14 @@ struct backend_ops {
 	/* Adds facts of a function to those of PCI, from files that take no device lock. at: a
 	 * sysfs root at the function's directory. May be NULL. */
 	void (*observe)(const struct sysfs *at, const struct key *dev, struct facts *f);
-	/* Reads what the row keeps of a device beside its facts, which a look has just read. f NULL:
-	 * of one whose facts should be as the model has them; false: they are not. Takes no device
-	 * lock, but may wait for the driver. Of all rows one does so for a device. May be NULL. */
+	/* Reads what the row keeps of a device beside its facts, which a look has just read. f
+	 * NULL: of one whose facts should be as the model has them; false: they are not. Takes no
+	 * device lock, but may wait for the driver. Of all rows one does so for a device. May be
+	 * NULL. */
 	bool (*extra)(struct backend *b, const struct key *dev, const struct facts *f, void **ret);
-	/* Notes this in all devices of a look, which are in the model, and publishes them. Call both
-	 * with the model locked; noted() gives what a later look has noted. NULL without extra(). */
+	/* Notes this in all devices of a look, which are in the model, and publishes them.
+	 * noted() gives what a later look has noted. Call both with the model locked. NULL without
+	 * extra(). */
 	void (*after_scan)(struct model *m, const struct extra *first);
 	void *(*noted)(struct model *m, const struct device *dev);
 	/* Adds the steps that must come before a function is taken from its driver. May be NULL. */

@@ -98,8 +98,9 @@ static bool read_extra(struct backend *b, struct seen *s, const struct facts *f)
 {
 	bool same = true;
 
-	for (const struct backend_ops *const *ops = backends; *ops && same && !s->extra.what; ops++) {
-		s->row = *ops;
+	for (const struct backend_ops *const *row = backends; *row && same && !s->extra.what;
+	     row++) {
+		s->row = *row;
 		same = !s->row->extra || s->row->extra(b, &s->key, f, &s->extra.what);
 	}
 	return same;

@@ -219,8 +219,9 @@ static void note_types(struct model *m, struct device *dev, const struct vgpu_ty
 	*last = (struct types_last){ card, dev, seen };
 }
 
-/* All VFs of a card tell its types. Once these are published, and what is stored of a card has come,
- * the names that were not known are; then, for each, what it can become and who is in the way. */
+/* All VFs of a card tell its types. Once these are published, and what is stored of a card has
+ * come, the names that were not known are; then, for each, what it can become and who is in the
+ * way. */
 void types_after_scan(struct model *m, const struct extra *first)
 {
 	static void (*const passes[])(struct model *m, struct device *dev,

@@ -184,7 +184,8 @@ static bool read_type(const struct sysfs *at, struct vgpu_type *t)
 static void mdev_list(const struct backend *b, const struct key *dev, bool is_vgpu,
 		      struct vgpu_types *ret)
 {
-	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/" MDEV_TYPES, dev->name);
+	_closedir_ DIR *dir =
+		sysfs_dir(&b->sys, ROOT_SYS, PCI_DEVICES "/%s/" MDEV_TYPES, dev->name);
 	struct known *known = b->known;
 	struct sysfs at = b->sys;
 	const struct dirent *e;

@@ -280,7 +280,8 @@ void engine_refuse(int r, const struct actor *who, struct err *err)
 				     : "no thread is available for this; try again");
 }
 
-/* An operation of a job without a reserve goes on in its turn: it would wait behind all others twice. */
+/* An operation of a job without a reserve goes on in its turn: else it would wait behind all others
+ * twice. */
 static bool goes_on_here(struct txn *t)
 {
 	struct turn *turn = pthread_getspecific(t->engine->here);
