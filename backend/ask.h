@@ -191,8 +191,8 @@ struct asking {
 };
 int ask_run(struct asking *a, const struct key *devs, size_t n);
 /* May it apply its answer about this device? Not if that of another question, begun later, was
- * applied. 1: it may, and an older question that is still asked may not any more; 0; -ENOMEM. Call it
- * with the model locked. */
+ * applied. 1: it may, and an older question that is still asked may not any more; 0; -ENOMEM. Call
+ * it with the model locked. */
 int ask_takes(const struct asking *a, const struct key *dev);
 
 #endif
