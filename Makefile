@@ -53,7 +53,7 @@ HARDEN := -fstack-protector-strong $(call takes,-fstack-clash-protection) -U_FOR
 SANITIZE :=
 CFLAGS ?= -O2 -g
 WARN := -Wall -Wextra -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes \
-	-Wno-missing-field-initializers
+	-Wno-missing-field-initializers -Wno-unused-parameter
 base_cflags = -std=gnu11 -D_GNU_SOURCE= -DVERSION='"$(VERSION)"' -Iinclude -I$(B)/gen -I. \
 	$(WARN) $(WERROR) -fno-strict-aliasing -pthread -fPIE $(pkg_cflags)
 checks = $(or $(SANITIZE),$(HARDEN))

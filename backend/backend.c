@@ -236,7 +236,6 @@ int backend_late(void *backend, struct step *step)
 
 int backend_await(void *backend, const struct step *step, unsigned int deadline_ms)
 {
-	(void)backend;
 	return io_await(&step->helper, (int)deadline_ms);
 }
 

@@ -46,7 +46,6 @@ struct task {
 
 static int do_write(const struct task *t, char *const *argv, struct out *answer)
 {
-	(void)answer;
 	return attribute_write(t->s, argv[1], argv[2]);
 }
 
@@ -83,7 +82,6 @@ static int do_holders(const struct task *t, char *const *argv, struct out *answe
 
 static int do_daemons(const struct task *t, char *const *argv, struct out *answer)
 {
-	(void)argv;
 	return daemons_scan(t->s, answer);
 }
 
@@ -104,8 +102,6 @@ static int do_program(const struct task *t, char *const *argv, struct out *answe
 
 static int do_group(const struct task *t, char *const *argv, struct out *answer)
 {
-	(void)t;
-	(void)argv;
 	out_printf(answer, "%u", (unsigned int)group_find());
 	return 0;
 }
@@ -122,8 +118,6 @@ static int do_vfconf_set(const struct task *t, char *const *argv, struct out *an
 
 static int do_modprobe(const struct task *t, char *const *argv, struct out *answer)
 {
-	(void)t;
-	(void)answer;
 	return module_load(argv[1]);
 }
 
@@ -144,7 +138,6 @@ static int check_lock(int dir)
 
 static int do_make(int dir, const char *text)
 {
-	(void)text;
 	return check_lock(dir);
 }
 
@@ -153,7 +146,6 @@ static int do_create(int dir, const char *text)
 	int rc = check_lock(dir);
 	_close_ int fd = -1;
 
-	(void)text;
 	if (rc)
 		return rc;
 	fd = openat(dir, INTENT_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -187,19 +179,16 @@ static int do_sync(int dir, const char *text)
 {
 	_close_ int fd = open_new(dir);
 
-	(void)text;
 	return fd < 0 ? fd : result(fsync(fd));
 }
 
 static int do_rename(int dir, const char *text)
 {
-	(void)text;
 	return result(renameat(dir, INTENT_NEW, dir, INTENT_FILE));
 }
 
 static int do_sync_dir(int dir, const char *text)
 {
-	(void)text;
 	return result(fsync(dir));
 }
 
@@ -218,7 +207,6 @@ static int do_state(const struct task *t, char *const *argv, struct out *answer)
 	const struct state_call *call = calls, *end = calls + ARRAY_SIZE(calls);
 	_close_ int fd = -1;
 
-	(void)answer;
 	while (call < end && strcmp(argv[1], call->what))
 		call++;
 	if (call == end || !*t->state)

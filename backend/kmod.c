@@ -11,9 +11,6 @@
 
 static int refuse_command(struct kmod_module *module, const char *command, void *data)
 {
-	(void)module;
-	(void)command;
-	(void)data;
 	return -EPERM;
 }
 

@@ -39,7 +39,6 @@ static void add(struct around *a, const struct key *key)
 
 static void add_vf(void *ctx, int index, const struct key *vf)
 {
-	(void)index;
 	add(ctx, vf);
 }
 
@@ -125,7 +124,6 @@ static int collect_around(struct backend *b, const struct key *devs, size_t n_de
 
 static bool has_no_vfconf(enum ask ask, const struct device *dev)
 {
-	(void)ask;
 	return !dev->facts.vfconf[0];
 }
 

@@ -16,8 +16,6 @@
 static int offer_expand(struct model *m, const struct device *dev, const struct request *request,
 			struct plan *plan, struct err *err)
 {
-	(void)m;
-	(void)request;
 	return plan_touch(plan, &dev->key, err);
 }
 
@@ -39,8 +37,6 @@ static int name_expand(struct model *m, const struct device *dev, const struct r
 static int name_settle(struct model *m, struct device *dev, const struct request *request,
 		       struct err *err)
 {
-	(void)m;
-	(void)err;
 	STR_COPY(dev->intent.resource, request->value);
 	return 0;
 }
@@ -48,7 +44,6 @@ static int name_settle(struct model *m, struct device *dev, const struct request
 static int pooled_settle(struct model *m, struct device *dev, const struct request *request,
 			 struct err *err)
 {
-	(void)err;
 	if (strcmp(request->value, "0")) {
 		dev->intent.single = false;
 		dev->intent.own[0] = '\0';

@@ -320,7 +320,6 @@ static bool try_daemon(void *ctx, int dir, const char *pid, const char *name)
 	struct driver_search *s = ctx;
 	char driver[32];
 
-	(void)name;
 	snprintf(driver, sizeof(driver), "/proc/%.10s/root", pid);
 	closep(&s->o->root);
 	s->o->root = openat(dir, "root", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -55,7 +55,6 @@ int client_options(int argc, char **argv, const char *about, const struct option
 
 void client_trim(struct source *s)
 {
-	(void)s;
 	malloc_trim(0);
 }
 

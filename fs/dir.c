@@ -114,8 +114,6 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
  * requests for each directory. */
 void dir_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
-	(void)ino;
-	(void)fi;
 	fuse_reply_err(req, ENOSYS);
 }
 
@@ -240,12 +238,10 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool pl
 
 void dir_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-	(void)fi;
 	list(req, ino, size, off, false);
 }
 
 void dir_readplus(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
 {
-	(void)fi;
 	list(req, ino, size, off, true);
 }

@@ -47,50 +47,32 @@ static void op_readlink(fuse_req_t req, fuse_ino_t ino)
 
 static void op_mknod(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode, dev_t rdev)
 {
-	(void)parent;
-	(void)name;
-	(void)rdev;
 	fuse_reply_err(req, S_ISREG(mode) ? EACCES : EPERM); /* as sysfs: creat and mknod differ */
 }
 
 static void op_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
-	(void)parent;
-	(void)name;
-	(void)mode;
 	fuse_reply_err(req, EPERM);
 }
 
 static void op_remove(fuse_req_t req, fuse_ino_t parent, const char *name)
 {
-	(void)parent;
-	(void)name;
 	fuse_reply_err(req, EPERM);
 }
 
 static void op_symlink(fuse_req_t req, const char *target, fuse_ino_t parent, const char *name)
 {
-	(void)target;
-	(void)parent;
-	(void)name;
 	fuse_reply_err(req, EPERM);
 }
 
 static void op_rename(fuse_req_t req, fuse_ino_t parent, const char *name, fuse_ino_t to,
 		      const char *new_name, unsigned int flags)
 {
-	(void)parent;
-	(void)name;
-	(void)to;
-	(void)new_name;
 	fuse_reply_err(req, flags ? EINVAL : EPERM);
 }
 
 static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const char *name)
 {
-	(void)ino;
-	(void)parent;
-	(void)name;
 	fuse_reply_err(req, EPERM);
 }
 
@@ -117,8 +99,6 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 	struct err err = { 0 };
 	struct node n;
 
-	(void)mode;
-	(void)fi;
 	if (!node_get(t, parent, &n) && !n.row) {
 		refuse_name(&n, name, &err);
 		record_refused_open(t, req, &n, name, &err);
@@ -128,9 +108,6 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 
 static void op_syncdir(fuse_req_t req, fuse_ino_t ino, int datasync, struct fuse_file_info *fi)
 {
-	(void)ino;
-	(void)datasync;
-	(void)fi;
 	fuse_reply_err(req, EINVAL);
 }
 
@@ -138,7 +115,6 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct statvfs st = { .f_bsize = 4096, .f_frsize = 4096, .f_namemax = OBJECT_NAME - 1 };
 
-	(void)ino;
 	fuse_reply_statfs(req, &st);
 }
 
@@ -146,14 +122,6 @@ static void op_ioctl(fuse_req_t req, fuse_ino_t ino, unsigned int cmd, void *arg
 		     struct fuse_file_info *fi, unsigned int flags, const void *in, size_t in_size,
 		     size_t out_size)
 {
-	(void)ino;
-	(void)cmd;
-	(void)arg;
-	(void)fi;
-	(void)flags;
-	(void)in;
-	(void)in_size;
-	(void)out_size;
 	fuse_reply_err(req, ENOTTY);
 }
 

@@ -317,7 +317,6 @@ void node_getattr(fuse_req_t req, uint64_t ino, struct fuse_file_info *fi)
 	struct tree *t = fuse_req_userdata(req);
 	struct node n;
 
-	(void)fi;
 	if (node_get(t, ino, &n))
 		fuse_reply_err(req, ESTALE);
 	else if (!n.row || !(n.row->flags & ATTR_SNAPSHOT) ||

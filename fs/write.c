@@ -184,7 +184,6 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, of
 	uint32_t slot;
 	int result;
 
-	(void)off;
 	if (fi->flags & O_DIRECT) /* as for a read */
 		fuse_reply_err(req, EINVAL);
 	else if (node_get(t, ino, &n))

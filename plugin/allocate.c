@@ -263,7 +263,6 @@ static bool is_named(const struct allocation *a, const struct dev *d)
 
 static bool is_busy(const struct allocation *a, const struct dev *d)
 {
-	(void)a;
 	return !strcmp(d->state, "busy");
 }
 

@@ -69,7 +69,6 @@ static void on_answer(void *ctx, enum rpc_status status, const char *why, const 
 	struct resource *r = old ? NULL : resources_find(k->p->resources, t->name);
 
 	(void)msg; /* Empty */
-	(void)len;
 	free(t);
 	if (old)
 		return; /* repeated over another channel */

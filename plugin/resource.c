@@ -34,7 +34,6 @@ static void options_handle(struct rpc_call *call, const uint8_t *msg, size_t len
 	struct out o = { 0 };
 
 	(void)msg; /* Empty; fields of later versions are ignored */
-	(void)len;
 	answer_options(&o);
 	reply(call, 0, NULL, &o);
 }
@@ -43,8 +42,6 @@ static void list_handle(struct rpc_call *call, const uint8_t *msg, size_t len)
 {
 	struct resource *r = rpc_call_ctx(call);
 
-	(void)msg;
-	(void)len;
 	if (r->n_streams == STREAMS_MAX) {
 		rpc_fail(call, RPC_FAILED_PRECONDITION, "too many listen already");
 		return;

@@ -113,8 +113,6 @@ static bool note_name(void *ctx, int dir, const char *pid, const char *name)
 	struct out *said = ctx;
 	unsigned int n = 0;
 
-	(void)dir;
-	(void)pid;
 	if (!strstr(out_text(said), name))
 		out_printf(said, "- %s\n", name);
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
@@ -195,7 +193,6 @@ const struct ask_row ask_daemons = { "daemons", "whether the vGPU daemons run",
 
 static enum ask_which which_vgpu(struct backend *b, const struct device *dev)
 {
-	(void)b;
 	return dev->caps & CAP_VGPU && dev->facts.driver[0] ? ASK_IT : ASK_NOT;
 }
 

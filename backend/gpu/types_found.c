@@ -155,8 +155,6 @@ static void rename_profile(struct model *m, struct device *dev, const struct vgp
 	struct device *card = dev ? card_of(m, dev) : NULL;
 	_free_ struct vgpu_types *known = NULL;
 
-	(void)seen;
-	(void)last;
 	if (!card || !dev->facts.profile_id[0] || strcmp(dev->facts.profile, dev->facts.profile_id))
 		return;
 	known = types_new();

@@ -160,7 +160,6 @@ static bool others_have(struct model *m, const struct device *self, const char *
 static int profile_prepare(struct model *m, struct device *dev, const struct request *request,
 			   struct err *err)
 {
-	(void)err;
 	if (dev->facts.mdev[0])
 		STR_COPY(dev->intent.mdev, dev->facts.mdev);
 	else if (request->value[0] &&
@@ -239,7 +238,6 @@ static int params_expand(struct model *m, const struct device *dev, const struct
 	const struct request *profile = plan_requested(plan, &dev->key, "profile");
 	int rc = plan_touch(plan, &dev->key, err);
 
-	(void)m;
 	if (rc || (!profile && !strcmp(dev->facts.vgpu_params, request->value)))
 		return rc;
 	if (profile ? !profile->value[0] : !dev->facts.profile_id[0])
@@ -253,8 +251,6 @@ static int params_expand(struct model *m, const struct device *dev, const struct
 static int params_predict(struct model *m, const struct device *card,
 			  const struct request *request, struct plan *plan, struct err *err)
 {
-	(void)m;
-	(void)card;
 	return request->value[0] ? plan_step(plan, &vgpu_params, &request->dev, request->value, err)
 				 : 0;
 }
@@ -262,7 +258,6 @@ static int params_predict(struct model *m, const struct device *card,
 static int params_settle(struct model *m, struct device *dev, const struct request *request,
 			 struct err *err)
 {
-	(void)m;
 	if (strcmp(dev->facts.vgpu_params, request->value))
 		return fail(err, EIO,
 			    "vgpu_params of %s reads \"%s\" although the kernel reported success",
@@ -327,7 +322,6 @@ static int claim_expand(struct model *m, const struct device *dev, const struct 
 {
 	int rc;
 
-	(void)m;
 	if (!request->value[0] && !dev->intent.claim[0])
 		return 0;
 	/* It goes on as mdevctl's. */
@@ -373,7 +367,6 @@ static int claim_refuse(struct model *m, const struct device *dev, struct err *e
 {
 	static const struct plan alone;
 
-	(void)m;
 	return refuse_claim(dev, "?", false, &alone, err);
 }
 

@@ -84,7 +84,6 @@ static void vendor_list(const struct backend *b, const struct key *dev, bool is_
 {
 	_free_ char *text = malloc(SYSFS_PAGE);
 
-	(void)is_vgpu;
 	if (text && sysfs_read(&b->sys, ROOT_SYS, text, SYSFS_PAGE,
 			       PCI_DEVICES "/%s/" NVIDIA_LIST, dev->name) > 0)
 		types_parse(text, ret);
@@ -119,7 +118,6 @@ static int vendor_look(struct backend *b, struct step *step, unsigned int ms,
 static int vendor_become(struct backend *b, struct step *step, unsigned int ms,
 			 const struct vgpu *is, const struct vgpu *as)
 {
-	(void)is;
 	return step_write(b, step, ms, as ? as->id : "0", PCI_DEVICES "/%s/" NVIDIA_TYPE,
 			  step->dev.name);
 }
@@ -232,7 +230,6 @@ static int mdev_below(const struct sysfs *s, const struct key *dev, struct vgpu 
 
 static int mdev_now(struct backend *b, struct step *step, unsigned int ms, struct vgpu *ret)
 {
-	(void)ms;
 	return mdev_below(&b->sys, &step->dev, ret);
 }
 

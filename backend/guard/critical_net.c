@@ -120,7 +120,6 @@ static void below_nic(struct items *all, struct item *nic, enum rank rank, const
 	const struct nics *nics = container_of(all, struct nics, all);
 	size_t upper = (size_t)(nic - all->rows);
 
-	(void)found;
 	for (size_t i =
 		     rows_first(nics->edges, nics->n_edges, sizeof(*nics->edges), &upper, to_upper);
 	     i < nics->n_edges && nics->edges[i].upper == upper; i++)

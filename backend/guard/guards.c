@@ -23,19 +23,16 @@ static bool may_be_held(const struct device *dev)
 /* The host needs nothing below a VF that waits to be a vGPU. */
 static enum ask_which which_critical(struct backend *b, const struct device *dev)
 {
-	(void)b;
 	return may_be_held(dev) || dev->facts.critical[0] ? ASK_IT : ASK_NOT;
 }
 
 static enum ask_which which_held(struct backend *b, const struct device *dev)
 {
-	(void)b;
 	return may_be_held(dev) || dev->facts.holder[0] || dev->let_go ? ASK_IT : ASK_NOT;
 }
 
 static enum ask_which which_vfconf(struct backend *b, const struct device *dev)
 {
-	(void)b;
 	return device_is_vf(dev) && dev->caps & CAP_NIC ? ASK_IT : ASK_NOT;
 }
 

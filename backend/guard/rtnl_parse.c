@@ -390,7 +390,6 @@ static void route_news(struct bytes b, struct news *ret)
 
 static void object_news(struct bytes b, struct news *ret)
 {
-	(void)b;
 	ret->is = true;
 }
 

@@ -204,7 +204,6 @@ static int settle(struct model *m, struct device *dev, const struct request *req
 
 static int foresee(const struct device *parent, int32_t index, struct device *ret, struct err *err)
 {
-	(void)index;
 	if (!(parent->caps & CAP_CREATE))
 		return fail(err, EOPNOTSUPP, "%s makes no mediated devices", parent->key.name);
 	ret->caps = CAP_CLAIM | CAP_GROUP | CAP_VGPU;

@@ -50,7 +50,6 @@ int reserved_tell(const struct sysfs *s, const struct key *dev, bool waking,
 	bool some = false;
 	int rc;
 
-	(void)waking;
 	if (!text)
 		return -ENOMEM;
 	rc = sysfs_read(s, ROOT_SYS, text, SYSFS_PAGE,
@@ -66,7 +65,6 @@ int reserved_tell(const struct sysfs *s, const struct key *dev, bool waking,
 
 static enum ask_which which_reserved(struct backend *b, const struct device *dev)
 {
-	(void)b;
 	return dev->key.bus == BUS_PCI && dev->facts.iommu_group >= 0 &&
 			       dev->facts.reserved <= RESERVED_ODD
 		       ? ASK_IT

@@ -63,7 +63,6 @@ static int reset_expand(struct model *m, const struct device *dev, const struct 
 {
 	int rc = refuse_mismatch(dev, request, plan, err);
 
-	(void)m;
 	rc = rc ? rc : refuse_use(dev, request, plan, err);
 	rc = rc ? rc : plan_touch(plan, &dev->key, err);
 	return rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", request->force, err);

@@ -94,7 +94,6 @@ int serial_tell(const struct sysfs *s, const struct key *dev, bool waking,
 	_close_ int fd = -1;
 	uint64_t serial;
 
-	(void)waking;
 	if (dev->bus != BUS_PCI)
 		return 0;
 	serial = read_attribute(s, dev);
@@ -121,7 +120,6 @@ static bool is_unknown(const struct device *dev)
 
 static enum ask_which which_serial(struct backend *b, const struct device *dev)
 {
-	(void)b;
 	return is_unknown(dev) && tells_itself(dev) ? ASK_IT : ASK_NOT;
 }
 

@@ -298,7 +298,6 @@ static int numvfs_settle(struct model *m, struct device *pf, const struct reques
 {
 	unsigned int asked = asked_for(request);
 
-	(void)m;
 	if (!has_asked(pf, asked))
 		return fail(
 			err, EIO,

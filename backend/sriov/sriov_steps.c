@@ -17,8 +17,6 @@
 
 static void count_one(void *ctx, int index, const struct key *vf)
 {
-	(void)index;
-	(void)vf;
 	(*(unsigned int *)ctx)++;
 }
 
@@ -353,8 +351,6 @@ static int numvfs_undo(struct backend *b, struct step *step, unsigned int ms, st
 
 static int autoprobe_learn(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	(void)ms;
-	(void)err;
 	if (step->value[0] == '0')
 		remember(b->model, &step->dev, true);
 	return 0;

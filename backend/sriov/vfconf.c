@@ -146,8 +146,6 @@ static int predict(struct model *m, const struct device *pf, const struct reques
 {
 	char text[VFCONF_TEXT] = "";
 
-	(void)m;
-	(void)pf;
 	if (!request->value[0])
 		return 0;
 	vfconf_add(text, vfconf_find(request->file), request->value);
@@ -159,8 +157,6 @@ static int prepare(struct model *m, struct device *dev, const struct request *re
 {
 	enum vfconf which = vfconf_find(request->file);
 
-	(void)m;
-	(void)err;
 	if (request->value[0] && !FIELD(&dev->intent, which, asked)[0] &&
 	    !FIELD(&dev->intent, which, before)[0]) {
 		now_of(dev, which, FIELD(&dev->intent, which, before));
@@ -175,7 +171,6 @@ static int settle(struct model *m, struct device *dev, const struct request *req
 	enum vfconf which = vfconf_find(request->file);
 	char now[VFCONF_VALUE];
 
-	(void)m;
 	now_of(dev, which, now);
 	if (request->value[0] && strcmp(now, request->value))
 		return fail(err, EIO,
@@ -222,7 +217,6 @@ static int learn(struct backend *b, struct step *step, unsigned int ms, struct e
 	char text[VFCONF_TEXT] = "", value[VFCONF_VALUE];
 	const struct device *dev;
 
-	(void)ms;
 	model_lock(b->model);
 	dev = model_find(b->model, &step->dev);
 	for (enum vfconf which = 0; which < VFCONF_COUNT && dev; which++) {

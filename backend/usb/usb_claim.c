@@ -183,7 +183,6 @@ static int prepare(struct model *m, struct device *dev, const struct request *re
 	struct usb_interface u;
 	const char *text;
 
-	(void)err;
 	if (!request->value[0])
 		return 0;
 	note_forced(m, dev, request);
@@ -202,7 +201,6 @@ static int prepare(struct model *m, struct device *dev, const struct request *re
 static int settle(struct model *m, struct device *dev, const struct request *request,
 		  struct err *err)
 {
-	(void)m;
 	if (request->value[0] && dev->facts.use != USE_GUEST)
 		return fail(err, EIO,
 			    "an interface of %s is with %s again although the kernel reported "

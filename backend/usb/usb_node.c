@@ -262,8 +262,6 @@ static int own_learn(struct backend *b, struct step *step, unsigned int ms, stru
 	struct usb_known known;
 	bool is_back;
 
-	(void)ms;
-	(void)err;
 	if (!strcmp(step->value, USB_NODE_BACK) || !look_up(b, &step->dev, &known))
 		return 0;
 	is_back = known.intent.claim[0] &&
@@ -274,13 +272,11 @@ static int own_learn(struct backend *b, struct step *step, unsigned int ms, stru
 
 static int own_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	(void)ms;
 	return give_in_turn(b, &step->dev, step->value, step, err);
 }
 
 static int own_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	(void)ms;
 	return step->former[0]
 		       ? give_in_turn(b, &step->dev, step->former, NULL, err)
 		       : 0;

@@ -176,7 +176,6 @@ static int own_run(struct backend *b, struct step *step, unsigned int ms, struct
 {
 	int rc = record_owners(b, step, err);
 
-	(void)ms;
 	return rc ? rc : give(b, &step->dev, true, NULL, err);
 }
 
@@ -193,7 +192,6 @@ static int own_undo(struct backend *b, struct step *step, unsigned int ms, struc
 {
 	const struct node_owners former = parse_owners(step->former);
 
-	(void)ms;
 	return give(b, &step->dev, true, strcmp(step->former, STAYS) ? &former : NULL, err);
 }
 

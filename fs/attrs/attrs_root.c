@@ -125,7 +125,6 @@ const struct attr_table attrs_root = { root_rows, ARRAY_SIZE(root_rows) };
 
 static bool is_offered(const struct device *dev)
 {
-	(void)dev;
 	return true;
 }
 

@@ -84,7 +84,6 @@ struct fuse_session *session_fuse(struct session *s)
  * other values. */
 static void session_init(void *userdata, struct fuse_conn_info *conn)
 {
-	(void)userdata;
 	/* The loop reads each request's header, so requests must come as memory. */
 	conn->want &= ~(unsigned int)(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE |
 				      FUSE_CAP_SPLICE_MOVE);

@@ -11,13 +11,11 @@
 
 json_object *conv_text(const struct at *at, const char *value)
 {
-	(void)at;
 	return json_object_new_string(value);
 }
 
 json_object *conv_node(const struct at *at, const char *value)
 {
-	(void)value;
 	return json_object_new_string(at->w->node);
 }
 
@@ -30,14 +28,12 @@ json_object *conv_class_id(const struct at *at, const char *value)
 {
 	char digits[5];
 
-	(void)at;
 	snprintf(digits, sizeof(digits), "%s", strncmp(value, "0x", 2) ? value : value + 2);
 	return json_object_new_string(digits);
 }
 
 json_object *conv_is_set(const struct at *at, const char *value)
 {
-	(void)at;
 	return json_object_new_boolean(*value != '\0');
 }
 
@@ -156,7 +152,6 @@ json_object *conv_types(const struct at *at, const char *value)
 	char name[128] = "";
 	struct pair p;
 
-	(void)at;
 	while (text && pair_next(&cursor, &p) == 1) {
 		str_clean(p.value);
 		if (!strcmp(p.key, "name"))
@@ -236,12 +231,10 @@ static json_object *vf_list(const struct at *at, bool names)
 
 json_object *conv_vf_addresses(const struct at *at, const char *value)
 {
-	(void)value;
 	return vf_list(at, false);
 }
 
 json_object *conv_vf_names(const struct at *at, const char *value)
 {
-	(void)value;
 	return vf_list(at, true);
 }

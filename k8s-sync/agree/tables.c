@@ -99,7 +99,6 @@ static const struct field usb_claim[] = {
 
 static unsigned int usb_claim_owners(const struct inv_dev *d)
 {
-	(void)d;
 	return 1U << USB_DEVICE;
 }
 

@@ -15,7 +15,6 @@ enum { ABOVE = 500 };
 /* All but root hubs. */
 bool wanted_usb(const struct world *w, const struct inv_dev *d)
 {
-	(void)w;
 	return !strncmp(d->id, "usb/", 4) && strncmp(d->id, "usb/usb", 7);
 }
 
@@ -157,7 +156,6 @@ json_object *conv_usb_path(const struct at *at, const char *value)
 {
 	char path[40];
 
-	(void)value;
 	snprintf(path, sizeof(path), "/dev/bus/usb/%03u/%03u", number_of(at->dev, "busnum"),
 		 number_of(at->dev, "devnum"));
 	return conv_text(at, path);
@@ -167,7 +165,6 @@ json_object *conv_usb_resource(const struct at *at, const char *value)
 {
 	char name[OBJECT_NAME], resource[OBJECT_NAME + 16];
 
-	(void)value;
 	name_usb(at->w, at->dev, name);
 	snprintf(resource, sizeof(resource), "kubevirt.io/%s", name);
 	return conv_text(at, resource);
@@ -175,13 +172,11 @@ json_object *conv_usb_resource(const struct at *at, const char *value)
 
 json_object *conv_usb_status(const struct at *at, const char *value)
 {
-	(void)value;
 	return at->dev ? NULL : conv_text(at, "orphaned");
 }
 
 json_object *conv_usb_message(const struct at *at, const char *value)
 {
-	(void)value;
 	return at->dev ? NULL : conv_text(at, "it is claimed, but not plugged in");
 }
 
@@ -247,7 +242,6 @@ static enum meant usb_means(const struct world *w, json_object *o)
 /* Each is offered alone: VMs name it by that. */
 static bool usb_alone(json_object *o)
 {
-	(void)o;
 	return true;
 }
 

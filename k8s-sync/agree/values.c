@@ -56,7 +56,6 @@ static void tree_enabled(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 
 static void cluster_enabled(json_object *o, const char *tree, char ret[static ACCORD_VALUE])
 {
-	(void)tree;
 	say(ret, json_object_get_boolean(js_get(o, "spec.enabled")) ? "1" : "");
 }
 
@@ -74,7 +73,6 @@ static void cluster_vfs(json_object *o, const char *tree, char ret[static ACCORD
 {
 	int64_t n = json_object_get_int64(js_get(o, "spec.numVFs"));
 
-	(void)tree;
 	if (n)
 		snprintf(ret, ACCORD_VALUE, "%lld", (long long)n);
 	else

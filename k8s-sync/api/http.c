@@ -67,8 +67,6 @@ static size_t on_header(char *bytes, size_t size, size_t n, void *ctx)
 	struct wire *w = ctx;
 	long status = 0;
 
-	(void)bytes;
-	(void)size;
 	w->api->heard = now_ms();
 	if (!w->api->version)
 		source_by(&w->api->turn, 0);
@@ -87,7 +85,6 @@ static size_t on_bytes(char *bytes, size_t size, size_t n, void *ctx)
 {
 	struct wire *w = ctx;
 
-	(void)size;
 	w->api->heard = now_ms();
 	return intake_feed(&w->intake, bytes, n) || w->call->over ? 0 : n;
 }
@@ -200,7 +197,6 @@ static void on_looked(struct call *c, const struct reply *r)
 {
 	struct api *a = c->ctx;
 
-	(void)r;
 	a->looking = false;
 	call_free(c);
 }

@@ -37,7 +37,6 @@ static int want_timer(CURLM *curl, long ms, void *ctx)
 {
 	struct multi *m = ctx;
 
-	(void)curl;
 	m->timer.at = ms < 0 ? UINT64_MAX : now_ms() + (uint64_t)ms;
 	return 0;
 }
@@ -47,7 +46,6 @@ static int want_socket(CURL *easy, curl_socket_t fd, int what, void *ctx, void *
 	struct multi *m = ctx;
 	struct sock *s = sock;
 
-	(void)easy;
 	if (what == CURL_POLL_REMOVE) {
 		if (s)
 			loop_remove(m->loop, &s->source);

@@ -26,8 +26,6 @@ static int on_socket(void *ctx, curl_socket_t fd, curlsocktype purpose)
 {
 	unsigned int ms = UNHEARD_MS;
 
-	(void)ctx;
-	(void)purpose;
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
 	return CURL_SOCKOPT_OK;
 }

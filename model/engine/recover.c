@@ -26,8 +26,6 @@ static const struct verb *find_verb(const struct engine *e, const char *name)
 static int undo_unknown(struct backend *backend, struct step *step, unsigned int deadline_ms,
 			struct err *err)
 {
-	(void)backend;
-	(void)deadline_ms;
 	return fail(
 		err, EOPNOTSUPP,
 		"another version of this program did this step (%s), and this version cannot undo "

@@ -111,7 +111,6 @@ int request_foresee(struct model *m, const struct method *const *methods,
 
 bool request_is_none(struct model *m, const struct request *request)
 {
-	(void)m;
 	return !request->value[0];
 }
 

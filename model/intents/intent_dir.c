@@ -152,19 +152,16 @@ static ssize_t at_write(void *ctx, int fd, const char *data, size_t len)
 {
 	ssize_t n = write(fd, data, len);
 
-	(void)ctx;
 	return n < 0 ? -errno : n;
 }
 
 static int at_sync(void *ctx, int fd)
 {
-	(void)ctx;
 	return fsync(fd) ? -errno : 0;
 }
 
 static int at_close(void *ctx, int fd)
 {
-	(void)ctx;
 	return close(fd) ? -errno : 0;
 }
 

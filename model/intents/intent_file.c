@@ -186,8 +186,6 @@ static void boot_print(const struct record *r, struct out *o)
 /* Of an earlier version, which guessed from them what was half done. */
 static int guess_parse(struct record *r, const char *text)
 {
-	(void)r;
-	(void)text;
 	return 0;
 }
 

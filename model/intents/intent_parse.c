@@ -300,7 +300,6 @@ static int drop_former(void *ctx, size_t former, size_t later)
 	char why[IDENTITY_TEXT + 60], id[IDENTITY_TEXT];
 	int rc;
 
-	(void)later;
 	if (r->aside)
 		return 0;
 	record_line(r, &text);

@@ -101,7 +101,6 @@ static bool vfs_drifted(const struct persist *k, const struct record *r, const s
 {
 	bool claimed = false;
 
-	(void)k;
 	if (dev->facts.num_vfs == r->intent.num_vfs)
 		return false;
 	for (int32_t i = 0; i < dev->facts.num_vfs && i < INTENT_VFS; i++)
@@ -181,7 +180,6 @@ static bool profile_is_lost(const struct device *dev, bool gone)
 static bool profile_drifted(const struct persist *k, const struct record *r,
 			    const struct device *dev, char *ret, size_t size)
 {
-	(void)k;
 	if (!(dev->caps & CAP_VGPU) || has_profile(r, dev))
 		return false;
 	snprintf(ret, size, "it is %s although %s is stored; write its profile again",
@@ -194,7 +192,6 @@ static void profile_note(const struct persist *k, struct record *r, struct devic
 {
 	struct intent *w = &dev->intent;
 
-	(void)k;
 	if (ended)
 		return;
 	if (!w->mdev[0])
@@ -232,7 +229,6 @@ static const char *params_wait(const struct device *dev)
 static bool params_drifted(const struct persist *k, const struct record *r,
 			   const struct device *dev, char *ret, size_t size)
 {
-	(void)k;
 	if (!dev->facts.profile_id[0] || !strcmp(dev->facts.vgpu_params, r->intent.vgpu_params))
 		return false;
 	snprintf(ret, size, "its vgpu_params are not \"%s\", as stored; write them again",

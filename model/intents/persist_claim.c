@@ -80,7 +80,6 @@ static void claim_note(const struct persist *k, struct record *r, struct device 
 {
 	struct intent *w = &dev->intent;
 
-	(void)k;
 	if (ended)
 		return;
 	if (r->intent.claim[0] && !w->pinned[0])
@@ -183,7 +182,6 @@ static bool claim_drifted(const struct persist *k, const struct record *r, const
 {
 	char serial[FORMER_TEXT];
 
-	(void)k;
 	if (r->elsewhere.bus && record_host_serial(r, serial)) {
 		snprintf(
 			ret, size,
@@ -202,7 +200,6 @@ static bool claim_drifted(const struct persist *k, const struct record *r, const
  * reset or a module. */
 static bool claim_lost(const struct device *dev, bool gone)
 {
-	(void)gone;
 	return dev->caps & CAP_USB && dev->facts.use == USE_HOST;
 }
 
@@ -236,7 +233,6 @@ static void given_follow(struct model *m, struct record *r, const struct device 
 {
 	bool over = r->intent.given_as[0] && dev->intent.claim[0] && !dev->intent.given_as[0];
 
-	(void)m;
 	STR_COPY(r->intent.given, dev->intent.given);
 	if (!over)
 		STR_COPY(r->intent.given_as, dev->intent.given_as);

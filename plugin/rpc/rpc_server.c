@@ -192,7 +192,6 @@ static void on_closed(struct op *op, bool ok)
 {
 	struct rpc_call *c = container_of(op, struct rpc_call, closed);
 
-	(void)ok;
 	end_stream(c);
 	call_unref(c);
 }
@@ -328,7 +327,6 @@ void rpc_server_connect(struct rpc_server *s, int fd)
 
 static void on_down(struct op *op, bool ok)
 {
-	(void)ok;
 	server_unref(container_of(op, struct rpc_server, down));
 }
 

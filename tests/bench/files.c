@@ -40,7 +40,6 @@ static int open_read_close(const char *path, int held)
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	int r = fd < 0 || read(fd, buf, sizeof(buf)) < 0 ? -1 : 1;
 
-	(void)held;
 	if (fd >= 0)
 		close(fd);
 	return r;
@@ -50,7 +49,6 @@ static int stat_path(const char *path, int fd)
 {
 	struct stat st;
 
-	(void)fd;
 	return stat(path, &st) ? -1 : 1;
 }
 
@@ -58,7 +56,6 @@ static int read_held(const char *path, int fd)
 {
 	char buf[4096];
 
-	(void)path;
 	return pread(fd, buf, sizeof(buf), 0) < 0 ? -1 : 1;
 }
 
@@ -70,7 +67,6 @@ static int scan(const char *path, int fd)
 	struct stat st;
 	int n = 0;
 
-	(void)fd;
 	if (!d)
 		return -1;
 	while ((e = readdir(d))) {

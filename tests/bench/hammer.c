@@ -99,7 +99,6 @@ static sigjmp_buf back;
 
 static void on_bus(int sig)
 {
-	(void)sig;
 	siglongjmp(back, 1);
 }
 

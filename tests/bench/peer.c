@@ -41,7 +41,6 @@ static size_t long_size = 7;
 
 static void end(int sig)
 {
-	(void)sig;
 	ended = 1;
 }
 

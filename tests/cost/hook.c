@@ -35,13 +35,10 @@ void __cyg_profile_func_enter(void *fn, void *site)
 {
 	uintptr_t at = (uintptr_t)fn - (uintptr_t)__executable_start;
 
-	(void)site;
 	if (map && at < MAP_SIZE)
 		map[at] = 1;
 }
 
 void __cyg_profile_func_exit(void *fn, void *site)
 {
-	(void)fn;
-	(void)site;
 }

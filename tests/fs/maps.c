@@ -28,13 +28,11 @@ static __thread sigjmp_buf back;
 
 static void on_bus(int sig)
 {
-	(void)sig;
 	siglongjmp(back, 1);
 }
 
 static void on_term(int sig)
 {
-	(void)sig;
 	atomic_store(&ended, true);
 }
 

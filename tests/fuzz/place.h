@@ -14,9 +14,6 @@ static char root[] = "/tmp/pcidevfs-fuzz.XXXXXX";
 
 static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
 {
-	(void)st;
-	(void)type;
-	(void)ftw;
 	return remove(path);
 }
 

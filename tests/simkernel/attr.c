@@ -190,7 +190,6 @@ void attr_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fu
 	struct sim *s = ops_sim(req);
 	struct node *n = ops_node(s, ino);
 
-	(void)fi;
 	pthread_mutex_lock(&s->lock);
 	/* Only the first read calls the kernel's show; later ones get parts of its result. Each
 	 * read of a binary attribute is made anew. */

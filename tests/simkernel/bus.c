@@ -34,7 +34,6 @@ static int drivers_probe_store(struct sim *s, void *obj, const char *text, size_
 	struct dev *d = bus_named(s, obj, text);
 	int r;
 
-	(void)len;
 	if (!d)
 		return -ENODEV;
 	r = dev_lock(s, d);
@@ -47,7 +46,6 @@ static int drivers_probe_store(struct sim *s, void *obj, const char *text, size_
 
 static ssize_t drivers_autoprobe_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%d\n", ((struct bus *)obj)->autoprobe);
 }
 

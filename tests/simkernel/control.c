@@ -55,7 +55,6 @@ static int run_plug(struct sim *s, int argc, char **argv)
 
 static int run_unplug(struct sim *s, int argc, char **argv)
 {
-	(void)argc;
 	return unplug(s, argv[0]);
 }
 
@@ -86,25 +85,21 @@ static int run_slow(struct sim *s, int argc, char **argv)
 {
 	long ms;
 
-	(void)argc;
 	return number(argv[1], &ms) && ms >= 0 ? fault_slow(s, argv[0], ms) : -EINVAL;
 }
 
 static int run_hang(struct sim *s, int argc, char **argv)
 {
-	(void)argc;
 	return fault_hang(s, argv[0]);
 }
 
 static int run_unhang(struct sim *s, int argc, char **argv)
 {
-	(void)argc;
 	return fault_unhang(s, argv[0]);
 }
 
 static int run_inside(struct sim *s, int argc, char **argv)
 {
-	(void)argc;
 	return fault_inside(s, argv[0]) ? 0 : -ENOENT;
 }
 
@@ -138,7 +133,6 @@ static int run_hold(struct sim *s, int argc, char **argv)
 {
 	long group, pid;
 
-	(void)argc;
 	if (!number(argv[0], &group) || !number(argv[1], &pid) || pid < 2 || group < 0)
 		return -EINVAL;
 	return vfio_hold(s, (int)group, (pid_t)pid, argv[2]);
@@ -148,7 +142,6 @@ static int run_viable(struct sim *s, int argc, char **argv)
 {
 	long group;
 
-	(void)argc;
 	return number(argv[0], &group) ? vfio_viable(s, (int)group) : -EINVAL;
 }
 
@@ -156,7 +149,6 @@ static int run_release(struct sim *s, int argc, char **argv)
 {
 	long group;
 
-	(void)argc;
 	return number(argv[0], &group) ? vfio_release(s, (int)group) : -EINVAL;
 }
 
@@ -165,7 +157,6 @@ static int run_set(struct sim *s, int argc, char **argv)
 	struct node *n = tree_walk(s->tree, s->tree->root, argv[0]);
 	char text[MESSAGE_MAX];
 
-	(void)argc;
 	if (!n || !S_ISREG(n->mode))
 		return -ENOENT;
 	snprintf(text, sizeof(text), "%s\n", argv[1]);
@@ -181,7 +172,6 @@ static int run_netns(struct sim *s, int argc, char **argv)
 	char path[TREE_PATH_MAX];
 	long away;
 
-	(void)argc;
 	snprintf(path, sizeof(path), "/%s", argv[0]);
 	r = machine_find(s->machine, path);
 	subsystem = r ? record_text(r, 'E', "SUBSYSTEM") : NULL;
@@ -197,7 +187,6 @@ static int run_mute(struct sim *s, int argc, char **argv)
 {
 	long on;
 
-	(void)argc;
 	return number(argv[1], &on) && (on == 0 || on == 1) ? func_mute(s, argv[0], on) : -EINVAL;
 }
 
@@ -223,7 +212,6 @@ static int run_flood(struct sim *s, int argc, char **argv)
 {
 	long n;
 
-	(void)argc;
 	if (!number(argv[0], &n) || n < 0 || n > 1000000)
 		return -EINVAL;
 	while (n--)
@@ -235,7 +223,6 @@ static int run_functions(struct sim *s, int argc, char **argv)
 {
 	long n;
 
-	(void)argc;
 	return number(argv[0], &n) && n >= 0 && n <= 1000000 ? plug_many(s, (unsigned int)n)
 							     : -EINVAL;
 }
@@ -264,7 +251,6 @@ static int run_open(struct sim *s, int argc, char **argv)
 {
 	long on;
 
-	(void)argc;
 	return number(argv[1], &on) && (on == 0 || on == 1) ? card_open(s, argv[0], on) : -EINVAL;
 }
 
@@ -275,7 +261,6 @@ static int tell_vf(struct sim *s, char **argv, char *ret, size_t size)
 
 static int run_vfset(struct sim *s, int argc, char **argv)
 {
-	(void)argc;
 	return vf_config_set(s, argv[0], argv[1], argv[2]);
 }
 

@@ -60,13 +60,11 @@ void dev_event(struct sim *s, struct dev *d, const char *action)
 
 static ssize_t uevent_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return (ssize_t)env_of(obj, page, PAGE_TEXT);
 }
 
 static int uevent_store(struct sim *s, void *obj, const char *text, size_t len)
 {
-	(void)len;
 	if (strncmp(text, "add", 3) && strncmp(text, "change", 6))
 		return -EINVAL;
 	dev_event(s, obj, *text == 'a' ? "add" : "change");

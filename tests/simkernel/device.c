@@ -92,7 +92,6 @@ static size_t properties(const struct record *r, char *buf, size_t size)
 
 static ssize_t uevent_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return (ssize_t)properties(obj, page, PAGE_TEXT);
 }
 
@@ -116,7 +115,6 @@ static int uevent_store(struct sim *s, void *obj, const char *text, size_t len)
 	};
 	size_t n = strcspn(text, " \n");
 
-	(void)len;
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (strlen(actions[i]) == n && !strncmp(text, actions[i], n)) {
 			device_event(s, actions[i], obj);

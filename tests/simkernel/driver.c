@@ -95,7 +95,6 @@ static int bind_store(struct sim *s, void *obj, const char *text, size_t len)
 	struct dev *d = bus_named(s, drv->bus, text);
 	int r;
 
-	(void)len;
 	if (!d || !matches(drv, d))
 		return -ENODEV;
 	r = dev_lock(s, d);
@@ -112,7 +111,6 @@ static int unbind_store(struct sim *s, void *obj, const char *text, size_t len)
 	struct dev *d = bus_named(s, drv->bus, text);
 	int r;
 
-	(void)len;
 	if (!d || d->drv != drv)
 		return -ENODEV;
 	r = dev_lock(s, d);

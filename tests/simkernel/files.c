@@ -12,7 +12,6 @@ static ssize_t driver_override_show(struct sim *s, void *obj, char *page)
 {
 	struct func *f = obj;
 
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%s\n", f->dev.override ? f->dev.override : "(null)");
 }
 
@@ -53,7 +52,6 @@ static int times_enabled(const struct func *f)
 
 static ssize_t enable_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%d\n", times_enabled(obj));
 }
 
@@ -71,7 +69,6 @@ static int enable_store(struct sim *s, void *obj, const char *text, size_t len)
 	unsigned long yes;
 	int r;
 
-	(void)len;
 	if (!parse_number(text, &yes))
 		return -EINVAL;
 	r = dev_lock(s, &f->dev);
@@ -93,7 +90,6 @@ static int remove_store(struct sim *s, void *obj, const char *text, size_t len)
 	unsigned long yes;
 	int r;
 
-	(void)len;
 	if (!parse_number(text, &yes))
 		return -EINVAL;
 	if (!yes)
@@ -130,7 +126,6 @@ static int reset_store(struct sim *s, void *obj, const char *text, size_t len)
 	struct func *f = obj;
 	int r;
 
-	(void)len;
 	if (strcmp(text, "1") && strcmp(text, "1\n"))
 		return -EINVAL;
 	r = dev_lock(s, &f->dev);

@@ -120,7 +120,6 @@ static void op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 	struct sim *s = ops_sim(req);
 	struct stat st;
 
-	(void)fi;
 	pthread_mutex_lock(&s->lock);
 	fill_stat(ops_node(s, ino), &st);
 	pthread_mutex_unlock(&s->lock);
@@ -135,7 +134,6 @@ static void op_setattr(fuse_req_t req, fuse_ino_t ino, struct stat *want, int se
 	struct node *n = ops_node(s, ino);
 	struct stat st;
 
-	(void)fi;
 	pthread_mutex_lock(&s->lock);
 	if (set & FUSE_SET_ATTR_MODE)
 		n->mode = (n->mode & S_IFMT) | (want->st_mode & 07777);
@@ -168,7 +166,6 @@ static void op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi
 {
 	struct reader *d = calloc(1, sizeof(*d));
 
-	(void)ino;
 	fi->fh = (uintptr_t)d;
 	if (!d)
 		fuse_reply_err(req, ENOMEM);
@@ -282,7 +279,6 @@ static void op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info 
 	struct sim *s = ops_sim(req);
 	struct reader *d = (struct reader *)(uintptr_t)fi->fh;
 
-	(void)ino;
 	pthread_mutex_lock(&s->lock);
 	listing_free(d->list);
 	pthread_mutex_unlock(&s->lock);
@@ -339,7 +335,6 @@ static void op_statfs(fuse_req_t req, fuse_ino_t ino)
 {
 	struct statvfs st = { .f_bsize = 4096, .f_frsize = 4096, .f_namemax = 255 };
 
-	(void)ino;
 	fuse_reply_statfs(req, &st);
 }
 

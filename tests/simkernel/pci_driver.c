@@ -153,7 +153,6 @@ static int new_id_store(struct sim *s, void *obj, const char *text, size_t len)
 	struct driver *drv = obj;
 	struct dynamic_id *id = malloc(sizeof(*id));
 
-	(void)len;
 	if (!id)
 		return -ENOMEM;
 	if (parse_id(text, id)) {

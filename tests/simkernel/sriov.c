@@ -21,7 +21,6 @@ void sriov_init(struct sim *s, struct func *f)
 	unsigned long total = attribute(f, "sriov_totalvfs", 10);
 	const char *autoprobe = record_text(f->dev.rec, 'A', "sriov_drivers_autoprobe");
 
-	(void)s;
 	if (!total || total > MAX_VFS)
 		return;
 	f->vfs = calloc(total, sizeof(struct func *));
@@ -175,7 +174,6 @@ static bool is_pf(const void *obj)
 
 static ssize_t sriov_numvfs_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%u\n", ((struct func *)obj)->num_vfs);
 }
 
@@ -207,7 +205,6 @@ static int sriov_numvfs_store(struct sim *s, void *obj, const char *text, size_t
 	unsigned long n = strtoul(text, &end, 0);
 	int r;
 
-	(void)len;
 	if (*text < '0' || *text > '9' || end == text || (*end && *end != '\n') || n > 0xffff)
 		return -EINVAL;
 	if (n > f->total_vfs)
@@ -222,7 +219,6 @@ static int sriov_numvfs_store(struct sim *s, void *obj, const char *text, size_t
 
 static ssize_t autoprobe_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%d\n", ((struct func *)obj)->autoprobe);
 }
 

@@ -124,7 +124,6 @@ static bool has_id(const struct driver *drv, struct dev *d)
 
 static bool is_shut(struct dev *d)
 {
-	(void)d;
 	return false;
 }
 

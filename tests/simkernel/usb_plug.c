@@ -242,7 +242,6 @@ static int configuration_store(struct sim *s, void *obj, const char *text, size_
 	long value, recorded = atol(usb_text(obj, 'A', "bConfigurationValue"));
 	char *end;
 
-	(void)len;
 	value = strtol(text, &end, 10);
 	if (end == text || (value && value != recorded))
 		return -EINVAL;
@@ -251,7 +250,6 @@ static int configuration_store(struct sim *s, void *obj, const char *text, size_
 
 static ssize_t authorized_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%d\n", usb_of(obj)->authorized);
 }
 
@@ -260,7 +258,6 @@ static int authorized_store(struct sim *s, void *obj, const char *text, size_t l
 	struct usb *u = obj;
 	bool on = *text == '1';
 
-	(void)len;
 	if (*text != '0' && !on)
 		return -EINVAL;
 	if (u->authorized == on)

@@ -66,7 +66,6 @@ void card_give(struct card *c, const struct vgpu_type *t)
 /* Stands in for the vendor's nvidia-smi vgpu -shm. */
 static ssize_t mixed_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%d\n", ((struct card *)obj)->mixed);
 }
 
@@ -75,7 +74,6 @@ static int mixed_store(struct sim *s, void *obj, const char *text, size_t len)
 	struct card *c = obj;
 	bool on;
 
-	(void)len;
 	if (gpu_bool(&on, text))
 		return -EINVAL;
 	gpu_delay(s);
@@ -125,7 +123,6 @@ static ssize_t current_show(struct sim *s, void *obj, char *page)
 {
 	const struct vgpu *v = ((struct func *)obj)->vgpu;
 
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%u\n", v->type ? v->type->id + v->card->ids : 0);
 }
 
@@ -171,7 +168,6 @@ static int current_store(struct sim *s, void *obj, const char *text, size_t len)
 	unsigned long id = strtoul(text, &end, 10);
 	int r;
 
-	(void)len;
 	if (*text < '0' || *text > '9' || (*end && strcmp(end, "\n")) || id > UINT32_MAX)
 		return -EINVAL;
 	f->vgpu->inside++;
@@ -186,7 +182,6 @@ static ssize_t params_show(struct sim *s, void *obj, char *page)
 {
 	const struct vgpu *v = ((struct func *)obj)->vgpu;
 
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%s\n", v->params ? v->params : "");
 }
 
@@ -195,7 +190,6 @@ static int params_store(struct sim *s, void *obj, const char *text, size_t len)
 	struct func *f = obj;
 	char *copy;
 
-	(void)s;
 	if (len >= PARAMS_MAX)
 		return -EINVAL;
 	if (!f->vgpu->type || vfio_is_open(&f->dev))
@@ -210,13 +204,11 @@ static int params_store(struct sim *s, void *obj, const char *text, size_t len)
 
 static ssize_t instance_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return vgpu_lacks_type(obj) ? -ENXIO : snprintf(page, PAGE_TEXT, "%u\n", UINT32_MAX);
 }
 
 static ssize_t placement_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return vgpu_lacks_type(obj) ? -ENXIO : snprintf(page, PAGE_TEXT, "%u\n", UINT16_MAX);
 }
 

@@ -79,7 +79,6 @@ static bool has_id(const struct driver *drv, struct dev *d)
 
 static bool is_shut(struct dev *d)
 {
-	(void)d;
 	return false;
 }
 
@@ -180,7 +179,6 @@ static int remove_store(struct sim *s, void *obj, const char *text, size_t len)
 	char *rest;
 	unsigned long yes = strtoul(text, &rest, 0);
 
-	(void)len;
 	if (rest == text || (*rest && strcmp(rest, "\n")))
 		return -EINVAL;
 	if (!yes)
@@ -277,7 +275,6 @@ static ssize_t available_show(struct sim *s, void *obj, char *page)
 
 static ssize_t name_show(struct sim *s, void *obj, char *page)
 {
-	(void)s;
 	return snprintf(page, PAGE_TEXT, "%s\n", ((struct offer *)obj)->type->name);
 }
 

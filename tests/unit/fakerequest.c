@@ -27,8 +27,6 @@ static int run(struct backend *backend, struct step *s, unsigned int deadline_ms
 {
 	struct device *dev;
 
-	(void)backend;
-	(void)deadline_ms;
 	t.ops++;
 	call_once(&t.in_step);
 	if (t.refuse)
@@ -52,8 +50,6 @@ static int make(struct backend *backend, struct step *s, unsigned int deadline_m
 	bool goes = s->value[0] == '-';
 	struct key key;
 
-	(void)backend;
-	(void)deadline_ms;
 	t.ops++;
 	if (t.refuse)
 		return fail(err, t.refuse, "%s: the kernel says no", s->dev.name);
@@ -86,7 +82,6 @@ static int expand(struct model *m, const struct device *dev, const struct reques
 	char former[DRIVER_NAME];
 	int rc = plan_touch(p, &w->dev, err);
 
-	(void)m;
 	if (rc || (dev->facts.use == USE_GUEST && !strcmp(dev->intent.claim, w->value)))
 		return rc;
 	former_get(dev->intent.former, "driver", former, sizeof(former));
@@ -95,8 +90,6 @@ static int expand(struct model *m, const struct device *dev, const struct reques
 
 static int prepare(struct model *m, struct device *dev, const struct request *w, struct err *err)
 {
-	(void)m;
-	(void)err;
 	if (w->value[0] && !dev->intent.former_known) {
 		dev->intent.former_known = true;
 		former_set(dev->intent.former, "driver", dev->facts.driver);
@@ -107,8 +100,6 @@ static int prepare(struct model *m, struct device *dev, const struct request *w,
 
 static int settle(struct model *m, struct device *dev, const struct request *w, struct err *err)
 {
-	(void)m;
-	(void)err;
 	STR_COPY(dev->intent.claim, w->value);
 	if (!w->value[0])
 		dev->intent = (struct intent){ 0 };
@@ -124,7 +115,6 @@ static int vfs_expand(struct model *m, const struct device *dev, const struct re
 {
 	int rc = plan_touch(p, &w->dev, err);
 
-	(void)m;
 	if (rc || dev->facts.num_vfs == atoi(w->value))
 		return rc;
 	return plan_step(p, &vfs_verb, &w->dev, w->value, err);
@@ -132,8 +122,6 @@ static int vfs_expand(struct model *m, const struct device *dev, const struct re
 
 static int vfs_settle(struct model *m, struct device *dev, const struct request *w, struct err *err)
 {
-	(void)m;
-	(void)err;
 	dev->intent.num_vfs = atoi(w->value);
 	dev->intent.vfs_wanted = dev->intent.num_vfs;
 	return 0;
@@ -149,7 +137,6 @@ static int profile_expand(struct model *m, const struct device *dev, const struc
 	char value[STEP_VALUE];
 	int rc = plan_touch(p, parent, err);
 
-	(void)m;
 	rc = rc ? rc : plan_touch(p, &w->dev, err);
 	if (rc || (dev && w->value[0]))
 		return rc;
@@ -159,15 +146,12 @@ static int profile_expand(struct model *m, const struct device *dev, const struc
 
 static bool profile_down(struct model *m, const struct request *w)
 {
-	(void)m;
 	return !w->value[0];
 }
 
 static int profile_settle(struct model *m, struct device *dev, const struct request *w,
 			  struct err *err)
 {
-	(void)m;
-	(void)err;
 	STR_COPY(dev->intent.profile, w->value);
 	return 0;
 }
@@ -175,8 +159,6 @@ static int profile_settle(struct model *m, struct device *dev, const struct requ
 static int profile_foresee(const struct device *parent, int32_t index, struct device *ret,
 			   struct err *err)
 {
-	(void)parent;
-	(void)err;
 	CHECK_EQ(index, -1);
 	ret->caps = CAP_CLAIM;
 	ret->kind = KIND_MDEV;
@@ -201,11 +183,6 @@ static const struct method *methods[] = { &vfs, &claim, &profile, NULL, NULL, NU
 
 static int observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
 {
-	(void)backend;
-	(void)devs;
-	(void)n;
-	(void)guards;
-	(void)err;
 	call_once(&t.before_plan);
 	return 0;
 }

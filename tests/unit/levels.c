@@ -33,8 +33,6 @@ static int level_run(struct backend *backend, struct step *s, unsigned int deadl
 	if (die_at == i && !die_after)
 		kill(getpid(), SIGKILL);
 
-	(void)backend;
-	(void)deadline_ms;
 	atomic_fetch_add(&kernel.started, 1);
 	pthread_mutex_lock(&kernel.gate);
 	pthread_mutex_unlock(&kernel.gate);
@@ -56,8 +54,6 @@ static int level_run(struct backend *backend, struct step *s, unsigned int deadl
 
 static int level_undo(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
 {
-	(void)backend;
-	(void)deadline_ms;
 	if (kernel.undo_late_at == index_of(&s->dev)) {
 		kernel.undo_late_at = -1;
 		s->late = shared;
@@ -71,9 +67,6 @@ static int level_undo(struct backend *backend, struct step *s, unsigned int dead
 
 static int refuse_nothing(struct model *m, const struct step *s, struct err *err)
 {
-	(void)m;
-	(void)s;
-	(void)err;
 	return 0;
 }
 
@@ -102,7 +95,6 @@ static int level_expand(struct model *m, const struct device *dev, const struct 
 	size_t n = model_group(m, 1, members, DEVICES);
 	int r = 0;
 
-	(void)dev;
 	if (!strcmp(w->value, "13"))
 		return fail(err, EINVAL, "13 is not a level");
 	for (size_t i = 0; i < n && !r; i++) {
@@ -117,7 +109,6 @@ static int level_expand(struct model *m, const struct device *dev, const struct 
 
 static int level_settle(struct model *m, struct device *d, const struct request *w, struct err *err)
 {
-	(void)m;
 	if (d->facts.numa_node != atoi(w->value))
 		return fail(err, EIO, "read back %d", d->facts.numa_node);
 	STR_COPY(d->intent.claim, w->value);
@@ -127,7 +118,6 @@ static int level_settle(struct model *m, struct device *d, const struct request 
 /* A level of 0 takes something away; whoever depends on the level comes after it. */
 static bool level_down(struct model *m, const struct request *w)
 {
-	(void)m;
 	return !strcmp(w->value, "0");
 }
 
@@ -152,7 +142,6 @@ static int top_expand(struct model *m, const struct device *d, const struct requ
 {
 	int r;
 
-	(void)m;
 	if (!strcmp(w->value, "13"))
 		return fail(err, EINVAL, "13 is no top");
 	if (d->facts.numa_node != 5 && !p->predict)
@@ -168,7 +157,6 @@ static int lane_expand(struct model *m, const struct device *d, const struct req
 {
 	int r = plan_touch(p, &w->dev, err);
 
-	(void)m;
 	if (r || d->facts.numa_node == atoi(w->value))
 		return r;
 	return plan_step(p, &lane_verb, &w->dev, w->value, err);
@@ -181,9 +169,6 @@ static const struct method top_method = { .file = "top", .rank = 2, .expand = to
 /* "pulse" is an operation and no state. */
 static int pulse_run(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
 {
-	(void)backend;
-	(void)deadline_ms;
-	(void)err;
 	kernel.pulses++;
 	if (die_at == index_of(&s->dev)) {
 		s->done = die_after; /* as if the engine had noted it */
@@ -199,8 +184,6 @@ static int pulse_expand(struct model *m, const struct device *d, const struct re
 {
 	int r = plan_touch(p, &w->dev, err);
 
-	(void)d;
-	(void)m;
 	return r ? r : plan_step(p, &pulse_verb, &w->dev, "1", err);
 }
 
@@ -216,8 +199,6 @@ static int disk_keep(void *ctx, const struct request *requests, size_t n, bool b
 	void (*hook)(struct model * m) = begins ? NULL : atomic_exchange(&in_keep, NULL);
 	bool fails = begins ? disk.fail_begun : disk.fail_kept;
 
-	(void)requests;
-	(void)n;
 	if (hook)
 		hook(ctx);
 	if (fails)
@@ -248,7 +229,6 @@ static int world_observe(void *backend, const struct key *devs, size_t n, bool g
 {
 	struct model *m = backend;
 
-	(void)guards;
 	if (before_look)
 		before_look(m);
 	if (index_of(&devs[n - 1]) >= DEVICES)
@@ -274,10 +254,6 @@ static int world_observe(void *backend, const struct key *devs, size_t n, bool g
 
 static int world_guard(void *backend, const struct key *devs, size_t n, struct err *err)
 {
-	(void)backend;
-	(void)devs;
-	(void)n;
-	(void)err;
 	kernel.guarded++;
 	return 0;
 }
@@ -285,7 +261,6 @@ static int world_guard(void *backend, const struct key *devs, size_t n, struct e
 /* The late step, or its undo, ends at last, with success. */
 static int world_late(void *backend, struct step *s)
 {
-	(void)backend;
 	pthread_mutex_lock(&kernel.gate);
 	pthread_mutex_unlock(&kernel.gate);
 	while (kernel.late_waits)
@@ -297,11 +272,6 @@ static int world_late(void *backend, struct step *s)
 static void tell(void *ctx, const struct request *requests, size_t n, const struct actor *who,
 		 const struct err *err, uint64_t *place)
 {
-	(void)ctx;
-	(void)requests;
-	(void)n;
-	(void)who;
-	(void)err;
 	kernel.told_again = *place;
 	*place = 1;
 	kernel.told++;

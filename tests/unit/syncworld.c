@@ -123,7 +123,6 @@ static void drop_applied(json_object *o, enum action_kind act)
 		return;
 	json_object_object_foreach(m, key, value)
 	{
-		(void)value;
 		if (!strncmp(key, NOTE_PREFIX, strlen(NOTE_PREFIX)))
 			json_object_object_del(m, key);
 	}

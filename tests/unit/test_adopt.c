@@ -122,7 +122,6 @@ static size_t removed;
 
 static void hear(void *ctx, const struct change *changes, size_t n)
 {
-	(void)ctx;
 	for (size_t i = 0; i < n; i++)
 		removed += changes[i].action == ACTION_REMOVE && !strcmp(changes[i].key.name, here);
 }

@@ -24,9 +24,6 @@ static bool stick_fits(const struct device *dev)
 
 static int stick_lift(struct backend *b, const struct key *dev, const char *former, unsigned int ms)
 {
-	(void)b;
-	(void)dev;
-	(void)ms;
 	STR_COPY(lifted, former);
 	return 0;
 }

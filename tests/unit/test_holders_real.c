@@ -140,7 +140,6 @@ DEFINE_TEST(holders_that_are_threads)
 
 static int share(void *arg)
 {
-	(void)arg;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	wait_for_end();
 	return 0;

@@ -185,7 +185,6 @@ static int fake_create(void *ctx, const char *name)
 {
 	int i = 0, rc = failing();
 
-	(void)ctx;
 	CHECK_STR(name, INTENT_NEW);
 	if (!power() || rc)
 		return rc ? rc : -EIO;
@@ -207,7 +206,6 @@ static ssize_t fake_write(void *ctx, int fd, const char *data, size_t len)
 	struct inode *n = &fake.inodes[fd];
 	int rc = failing();
 
-	(void)ctx;
 	if (!power() || rc)
 		return rc ? rc : -EIO;
 	len = len < fake.chunk ? len : fake.chunk;
@@ -221,7 +219,6 @@ static int fake_sync(void *ctx, int fd)
 {
 	int rc = failing();
 
-	(void)ctx;
 	if (!power() || rc)
 		return rc ? rc : -EIO;
 	fake.inodes[fd].synced = fake.inodes[fd].len;
@@ -232,8 +229,6 @@ static int fake_close(void *ctx, int fd)
 {
 	int rc = failing();
 
-	(void)ctx;
-	(void)fd;
 	return !power() || rc ? (rc ? rc : -EIO) : 0;
 }
 
@@ -241,7 +236,6 @@ static int fake_rename(void *ctx, const char *from, const char *to)
 {
 	int rc = failing();
 
-	(void)ctx;
 	CHECK_STR(from, INTENT_NEW);
 	CHECK_STR(to, INTENT_FILE);
 	if (!power() || rc)
@@ -254,7 +248,6 @@ static int fake_sync_dir(void *ctx)
 {
 	int rc = failing();
 
-	(void)ctx;
 	if (!power() || rc)
 		return rc ? rc : -EIO;
 	fake.then[0] = fake.now;

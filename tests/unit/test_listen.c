@@ -31,7 +31,6 @@ static pthread_t thread;
 
 static void *listen_main(void *arg)
 {
-	(void)arg;
 	return (void *)(intptr_t)backend_listen(world.backend, NULL);
 }
 

@@ -12,7 +12,6 @@
 
 static bool forgotten(void *ctx, const char *device_id)
 {
-	(void)device_id;
 	return *(bool *)ctx;
 }
 

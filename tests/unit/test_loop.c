@@ -24,7 +24,6 @@ static void end_loop(struct source *s)
 
 static void too_late(struct source *s)
 {
-	(void)s;
 	CHECK(!"the loop slept on");
 }
 

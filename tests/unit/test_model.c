@@ -105,7 +105,6 @@ static void move_once(void *ctx, const struct change *changes, size_t n)
 {
 	struct model *m = ctx;
 
-	(void)n;
 	if (changes[0].action != ACTION_ADD)
 		return;
 	model_lock(m);
@@ -135,9 +134,6 @@ DEFINE_TEST(what_changes_while_observers_hear_is_told_by_itself)
 
 static void die_hearing(void *ctx, const struct change *changes, size_t n)
 {
-	(void)ctx;
-	(void)changes;
-	(void)n;
 	pthread_exit(NULL);
 }
 

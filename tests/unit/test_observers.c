@@ -14,8 +14,6 @@ static void count_changed(void *ctx, const struct change *changes, size_t n)
 {
 	struct rest *r = ctx;
 
-	(void)changes;
-	(void)n;
 	r->changed++;
 	CHECK(!model_sync(r->m, model_generation(r->m), 0));
 }

@@ -61,7 +61,6 @@ static void check_busy(struct bench *b, const char *text)
 
 static void die(struct model *m)
 {
-	(void)m;
 	kill(getpid(), SIGKILL);
 }
 
@@ -81,7 +80,6 @@ static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER;
 
 static void block(void *ctx)
 {
-	(void)ctx;
 	pthread_mutex_lock(&queue);
 	pthread_mutex_unlock(&queue);
 }

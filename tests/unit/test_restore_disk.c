@@ -143,9 +143,6 @@ DEFINE_TEST(restore_forgets_nothing_while_an_op_runs)
 /* Somebody writes while the disk works for forget: his request is kept next. */
 static int ask_meanwhile(void *ctx, const struct key *dev, bool owned, struct err *err)
 {
-	(void)ctx;
-	(void)owned;
-	(void)err;
 	model_lock(t.m);
 	STR_COPY(model_edit(t.m, dev, false)->intent.resource, "acme.com/x");
 	model_publish(t.m);
@@ -170,16 +167,12 @@ DEFINE_TEST(restore_forgets_only_what_was_stored)
 
 static int count_asked(void *ctx, const struct key *dev, bool owned, struct err *err)
 {
-	(void)dev;
-	(void)owned;
-	(void)err;
 	++*(int *)ctx;
 	return 0;
 }
 
 static int may_not(void *ctx, const struct key *dev, bool owned, struct err *err)
 {
-	(void)ctx;
 	CHECK(dev && !strcmp(dev->name, NIC) && !owned);
 	return fail(err, EACCES, "not his");
 }

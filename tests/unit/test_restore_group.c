@@ -19,7 +19,6 @@
 
 static int may_not(void *ctx, const struct key *dev, bool owned, struct err *err)
 {
-	(void)ctx;
 	CHECK(dev && !strcmp(dev->name, NIC) && !owned);
 	return fail(err, EACCES, "not his");
 }

@@ -15,7 +15,6 @@ static unsigned int seen;
 
 static void count(void *ctx, json_object *doc)
 {
-	(void)ctx;
 	CHECK(json_object_is_type(doc, json_type_object));
 	seen++;
 }

@@ -180,7 +180,6 @@ static int claim(const char *text, struct request *request, struct err *err)
 static int value_store(const struct subject *s, const char *text, struct request *ret,
 		       struct err *err)
 {
-	(void)s;
 	STR_COPY(ret->value, text);
 	return text[0] ? 0 : fail(err, EINVAL, "level: nothing was written");
 }

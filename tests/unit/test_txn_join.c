@@ -33,7 +33,6 @@ static int looks;
 
 static void count_look(struct model *m)
 {
-	(void)m;
 	looks++;
 }
 
@@ -80,7 +79,6 @@ static bool was_told;
 
 static void held(void *ctx)
 {
-	(void)ctx;
 	pthread_mutex_lock(&hold);
 	pthread_mutex_unlock(&hold);
 }

@@ -106,7 +106,6 @@ static struct verdict second;
 
 static void the_same_again(struct model *m)
 {
-	(void)m;
 	disk.fail_kept = 0;
 	submit(&two, 0, "1", &second);
 	usleep(100000); /* long enough to end, if it did not have to wait */
@@ -133,7 +132,6 @@ DEFINE_TEST(what_the_disk_refuses_takes_nothing_from_who_asks_for_the_same)
 
 static void die(struct model *m)
 {
-	(void)m;
 	kill(getpid(), SIGKILL);
 }
 

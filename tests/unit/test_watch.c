@@ -31,15 +31,11 @@ static void on_device(void *ctx, const char *id, char *pairs)
 {
 	struct script *s = ctx;
 
-	(void)id;
-	(void)pairs;
 	s->told++;
 }
 
 static void on_removed(void *ctx, const char *id)
 {
-	(void)ctx;
-	(void)id;
 }
 
 /* ---- inventories */
@@ -144,7 +140,6 @@ static void event_settled(void *ctx)
 
 static void never_lost(void *ctx, const char *why)
 {
-	(void)ctx;
 	CHECK_STR(why, "");
 }
 
