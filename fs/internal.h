@@ -74,12 +74,10 @@ struct tree {
 	struct ctl_files *ctl;
 	struct writers *writers;
 
-	/* Objects whose logs got a line that pollers were not woken for yet. */
+	/* Objects whose logs got a line that pollers were not woken for yet: a job is due. lock */
 	struct wakes {
-		pthread_mutex_t lock;
 		uint32_t slots[32];
 		size_t n;
-		bool due;
 	} wakes;
 
 	atomic_bool no_epochs;	   /* the kernel does not know them */

@@ -60,7 +60,6 @@ int tree_new(const struct tree_conf *conf, struct tree **ret, struct err *err)
 	rights_start(t);
 	atomic_store(&t->listed_at, now_real_ns());
 	pthread_mutex_init(&t->lock, NULL);
-	pthread_mutex_init(&t->wakes.lock, NULL);
 	pthread_mutex_init(&t->texts.lock, NULL);
 	t->sets = sets_new();
 	r = t->sets ? open_regions(t, err) : fail_nomem(err);
@@ -142,7 +141,6 @@ void tree_free(struct tree *t)
 	sets_free(t->sets);
 	objects_close(t->objects);
 	free(t->members);
-	pthread_mutex_destroy(&t->wakes.lock);
 	pthread_mutex_destroy(&t->lock);
 	free(t);
 }

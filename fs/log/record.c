@@ -229,59 +229,44 @@ uint64_t record_count(struct tree *t, int code)
 	return code >= 0 && code < RECORD_CODES ? t->record->verdicts[code] : 0;
 }
 
-static uint32_t slot_of(struct tree *t, const struct key *dev)
-{
-	uint32_t slot;
-
-	pthread_mutex_lock(&t->lock);
-	slot = dev ? device_slot(t, dev) : NO_SLOT;
-	pthread_mutex_unlock(&t->lock);
-	return slot;
-}
-
 static void wake_due(void *ctx)
 {
 	struct tree *t = ctx;
 	struct wakes now;
 
-	pthread_mutex_lock(&t->wakes.lock);
+	pthread_mutex_lock(&t->lock);
 	now = t->wakes;
 	t->wakes.n = 0;
-	t->wakes.due = false;
-	pthread_mutex_unlock(&t->wakes.lock);
-	tree_touch(t, 0, CH_LOG);
+	pthread_mutex_unlock(&t->lock);
 	for (size_t i = 0; i < now.n; i++)
 		tree_touch(t, now.slots[i], CH_LOG);
 	files_tell(t->files);
 }
 
-/* Returns true if the caller must start the waking. *ret_full: there is no place for the slot. */
-static bool note_wake(struct wakes *w, uint32_t slot, bool *ret_full)
+/* A log may have thousands of pollers: another thread wakes them than the one that answers. Where
+ * there is no place for a device, this one marks them. The root's log has all lines. */
+static void wake_later(struct tree *t, const struct key *dev)
 {
+	struct wakes *w = &t->wakes;
 	size_t i = 0;
-	bool due;
+	uint32_t slot;
+	bool first, full;
 
-	pthread_mutex_lock(&w->lock);
+	pthread_mutex_lock(&t->lock);
+	slot = dev ? device_slot(t, dev) : NO_SLOT;
+	first = !w->n;
+	if (first)
+		w->slots[w->n++] = 0;
 	while (i < w->n && w->slots[i] != slot)
 		i++;
-	*ret_full = i == ARRAY_SIZE(w->slots);
-	if (i == w->n && slot != NO_SLOT && !*ret_full)
+	full = i == ARRAY_SIZE(w->slots) && slot != NO_SLOT;
+	if (i == w->n && slot != NO_SLOT && !full)
 		w->slots[w->n++] = slot;
-	due = w->due;
-	w->due = true;
-	pthread_mutex_unlock(&w->lock);
-	return !due;
-}
-
-/* A log may have thousands of pollers: another thread wakes them than the one that answers. */
-static void wake_later(struct tree *t, uint32_t slot)
-{
-	bool full;
-
-	if (note_wake(&t->wakes, slot, &full) && pool_submit(t->worker, wake_due, t))
-		wake_due(t);
-	if (full && slot != NO_SLOT)
+	pthread_mutex_unlock(&t->lock);
+	if (full)
 		tree_touch(t, slot, CH_LOG);
+	if ((first || full) && pool_submit(t->worker, wake_due, t))
+		wake_due(t);
 }
 
 void record_verdict(struct tree *t, const struct asked *a, const struct actor *who,
@@ -299,7 +284,7 @@ void record_verdict(struct tree *t, const struct asked *a, const struct actor *w
 		set_root_error(t, text, who->opener.uid);
 	if (log_verdict(t, a, who, err))
 		t->record->verdicts[err->code > 0 && err->code < RECORD_CODES ? err->code : 0]++;
-	wake_later(t, slot_of(t, a->dev));
+	wake_later(t, a->dev);
 }
 
 void tree_wrote(struct tree *t, const struct key *dev)
