@@ -125,3 +125,17 @@ void request_ends(struct tree *t, uint32_t slot, int result)
 	writers_end(t->writers, slot);
 	journal_end(t->journal, slot, result);
 }
+
+void request_reply(fuse_req_t req, int result)
+{
+	if (result < 0)
+		fuse_reply_err(req, -result);
+	else
+		fuse_reply_write(req, (size_t)result);
+}
+
+void request_over(struct tree *t, fuse_req_t req, uint32_t slot, int result)
+{
+	request_ends(t, slot, result);
+	request_reply(req, result);
+}

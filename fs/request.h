@@ -37,5 +37,9 @@ struct actor request_actor(struct fuse_req *req, uint64_t tag, const struct cred
 void request_leaves(struct tree *t, const struct node *n, uint32_t slot);
 /* Its verdict is known: called once, before it is told. */
 void request_ends(struct tree *t, uint32_t slot, int result);
+/* Tells it: the bytes written, or -errno. */
+void request_reply(struct fuse_req *req, int result);
+/* Both. */
+void request_over(struct tree *t, struct fuse_req *req, uint32_t slot, int result);
 
 #endif

@@ -31,18 +31,9 @@ struct write_job {
 	char buf[WRITE_MAX]; /* the beginning; longer text is refused */
 };
 
-static void reply(fuse_req_t req, int result)
-{
-	if (result < 0)
-		fuse_reply_err(req, -result);
-	else
-		fuse_reply_write(req, (size_t)result);
-}
-
 static void end_write(struct write_job *job, int result)
 {
-	request_ends(job->tree, job->slot, result);
-	reply(job->req, result);
+	request_over(job->tree, job->req, job->slot, result);
 	free(job);
 }
 
@@ -146,8 +137,7 @@ static void begin_write(struct tree *t, fuse_req_t req, const struct node *n,
 
 	writers_begin(t->writers, req, slot, tag);
 	if (!job) {
-		request_ends(t, slot, -ENOMEM);
-		reply(req, -ENOMEM);
+		request_over(t, req, slot, -ENOMEM);
 		return;
 	}
 	*job = (struct write_job){ .tree = t,
@@ -195,7 +185,7 @@ void file_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, of
 	else if (!size)
 		fuse_reply_write(req, 0);
 	else if (journal_begin(t->journal, t->conf.unique(), &slot, &result))
-		reply(req, result);
+		request_reply(req, result);
 	else
 		take_write(t, req, &n, fi->fh, file, buf, size, slot);
 }

@@ -281,19 +281,10 @@ static bool carry_on(struct ctl_job *job)
 	return true;
 }
 
-static void reply(struct fuse_req *req, int result)
-{
-	if (result < 0)
-		fuse_reply_err(req, -result);
-	else
-		fuse_reply_write(req, (size_t)result);
-}
-
 /* Nothing of it was begun. */
 static void drop(struct ctl_job *job, int result)
 {
-	request_ends(job->tree, job->journal_slot, result);
-	reply(job->req, result);
+	request_over(job->tree, job->req, job->journal_slot, result);
 	free(job);
 }
 
@@ -330,7 +321,7 @@ static struct ctl_job *finish(struct ctl_job *job)
 	}
 	pthread_mutex_unlock(&c->lock);
 	ctl_tell_leftover(job->tree, job->home, &left);
-	reply(job->req, result);
+	request_reply(job->req, result);
 	free(job);
 	return following;
 }
@@ -450,8 +441,7 @@ void ctl_write(struct tree *t, struct fuse_req *req, const struct node *n, uint6
 	int r = 0;
 
 	if (!job) {
-		request_ends(t, journal_slot, -ENOMEM);
-		reply(req, -ENOMEM);
+		request_over(t, req, journal_slot, -ENOMEM);
 		return;
 	}
 	job->req = req;
