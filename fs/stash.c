@@ -15,10 +15,6 @@
 
 #define MIB ((size_t)1 << 20)
 
-struct stash {
-	unsigned char *base;
-};
-
 const struct region_head stash_layout = { "stash", STASH_ABI, STASH_COUNT };
 
 /* Address space only: a page exists once it is touched. The sizes are part of STASH_ABI, because
@@ -102,34 +98,26 @@ static int check_head(int fd, struct err *err)
 int stash_attach(int fd, struct stash **ret, struct err *err)
 {
 	int r = check_head(fd, err);
-	struct stash *s;
+	void *map;
 
 	if (r)
 		return r;
-	s = calloc(1, sizeof(*s));
-	if (!s)
-		return fail_nomem(err);
-	s->base = mmap(NULL, place(STASH_COUNT), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-		       fd, 0);
-	if (s->base == MAP_FAILED) {
-		r = errno;
-		free(s);
-		return fail(err, r, "cannot map the memory handed over: %s", strerror(r));
-	}
-	*ret = s;
+	map = mmap(NULL, place(STASH_COUNT), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd,
+		   0);
+	if (map == MAP_FAILED)
+		return fail(err, errno, "cannot map the memory handed over: %s", strerror(errno));
+	*ret = map;
 	return 0;
 }
 
 void stash_detach(struct stash *s)
 {
-	if (!s)
-		return;
-	munmap(s->base, place(STASH_COUNT));
-	free(s);
+	if (s)
+		munmap(s, place(STASH_COUNT));
 }
 
 void *stash_region(struct stash *s, enum stash_region region, size_t *ret_size)
 {
 	*ret_size = sizes[region];
-	return s->base + place(region);
+	return (char *)s + place(region);
 }

@@ -13,7 +13,7 @@
 
 struct err;
 struct region_head;
-struct stash;
+struct stash; /* what is mapped */
 
 #define STASH_ABI 7
 extern const struct region_head stash_layout;
