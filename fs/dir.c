@@ -26,35 +26,25 @@ static double entry_seconds(const struct entries *e)
 	return e && e->brief ? 0 : CACHE_SECONDS;
 }
 
-/* The node that a path to this file leads to now: that of its inode number, or a twin. */
-static uint64_t found_node(struct tree *t, const struct stat *st)
-{
-	unsigned int number = S_ISREG(st->st_mode) ? writers_free_twin(t->writers, st->st_ino) : 0;
-	uint64_t node = objects_twin(st->st_ino, number);
-
-	objects_note_known(t->objects, node);
-	return node;
-}
-
 /* The kernel makes an entry's node after our answer, so an invalidation in between is lost. GETATTR
  * has no such gap, so the attributes must soon be asked for again. */
 #define FOUND_SECONDS 0.1
 
-/* A list does not know the sizes of long texts; those of rings change with every line. */
-static double listed_seconds(const struct attr *row)
-{
-	return row && row->ring ? 0 : FOUND_SECONDS;
-}
-
+/* The node that a path to this file leads to now: that of its inode number, or a twin. A list does
+ * not know the sizes of long texts; those of rings change with every line. */
 static struct fuse_entry_param found(struct tree *t, const struct attr *row, const struct stat *st,
 				     double seconds)
 {
-	return (struct fuse_entry_param){
-		.ino = found_node(t, st),
+	unsigned int twin = S_ISREG(st->st_mode) ? writers_free_twin(t->writers, st->st_ino) : 0;
+	struct fuse_entry_param e = {
+		.ino = objects_twin(st->st_ino, twin),
 		.attr = *st,
-		.attr_timeout = listed_seconds(row),
+		.attr_timeout = row && row->ring ? 0 : FOUND_SECONDS,
 		.entry_timeout = seconds,
 	};
+
+	objects_note_known(t->objects, e.ino);
+	return e;
 }
 
 static bool find_entry(struct tree *t, const struct node *dir, const char *name, struct stat *st)

@@ -95,32 +95,6 @@ void health_metric(struct out *o, const char *key, const char *value)
 	out_printf(o, "pcidevfs_health{key=\"%s\",value=\"%s\"} 1\n", key, value);
 }
 
-static void print_health(struct tree *t, struct out *o)
-{
-	metric(o, "pcidevfs_health", "gauge",
-	       "Always 1; the labels tell what health says of the state directory and the IOMMU, "
-	       "and each capability that the daemon lacks.");
-	if (t->conf.metrics)
-		t->conf.metrics(t->conf.health_ctx, o);
-}
-
-static void print_clients(struct tree *t, struct out *o)
-{
-	metric(o, "pcidevfs_client", "gauge",
-	       "Always 1; the labels tell each client that keeps the tree open, and what it has to say.");
-	if (t->ctl)
-		ctl_clients(t->ctl, true, o);
-}
-
-static void print_intents(struct tree *t, struct out *o)
-{
-	metric(o, "pcidevfs_intent", "gauge",
-	       "Always 1; the labels tell state and claimant of each stored intent, and whether its "
-	       "card is present.");
-	if (t->conf.intents)
-		intents_metrics(t->conf.intents, o);
-}
-
 static void print_writes(struct tree *t, struct out *o)
 {
 	metric(o, "pcidevfs_writes_total", "counter", "Verdicts on writes, by result.");
@@ -146,9 +120,19 @@ void metrics_show(const struct subject *s, struct out *o)
 	metric(o, "pcidevfs_build_info", "gauge", "Always 1; the label tells the version.");
 	out_printf(o, "pcidevfs_build_info{version=\"%s\"} 1\n", VERSION);
 	print_devices(&tally, o);
-	print_health(t, o);
-	print_clients(t, o);
-	print_intents(t, o);
+	metric(o, "pcidevfs_health", "gauge",
+	       "Always 1; the labels tell what health says of the state directory and the IOMMU, "
+	       "and each capability that the daemon lacks.");
+	if (t->conf.metrics)
+		t->conf.metrics(t->conf.health_ctx, o);
+	metric(o, "pcidevfs_client", "gauge",
+	       "Always 1; the labels tell each client that keeps the tree open, and what it has to say.");
+	ctl_clients(t->ctl, true, o);
+	metric(o, "pcidevfs_intent", "gauge",
+	       "Always 1; the labels tell state and claimant of each stored intent, and whether its "
+	       "card is present.");
+	if (t->conf.intents)
+		intents_metrics(t->conf.intents, o);
 	print_writes(t, o);
 	print_number(o, "pcidevfs_generation", "gauge", "Generation of the model.",
 		     model_generation(t->conf.model));

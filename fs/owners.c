@@ -52,24 +52,14 @@ void owners_forget(struct tree *t, const struct key *dev)
 		forget_attr(t, ino[i]);
 }
 
-static const struct attr *kept_row(const struct tree *t, enum obj_kind kind, const char *file)
-{
-	const struct attr *row;
-
-	for (size_t i = 0; (row = row_at(kind, i)); i++)
-		if (owner_is_kept(t, kind, row) && !strcmp(row->name, file))
-			return row;
-	return NULL;
-}
-
 /* Is the owner the initial one? */
 static bool is_born_so(const void *ctx, const char *file, const struct ownership *owner)
 {
 	const struct owner_job *job = ctx;
-	const struct attr *row = kept_row(job->tree, job->n.kind, file);
+	const struct attr *row = attr_by_name(job->n.kind, 0, file);
 	struct stat st = { .st_mode = S_IFDIR | DIR_MODE };
 
-	if (file[0] && !row)
+	if (file[0] && (!row || !owner_is_kept(job->tree, job->n.kind, row)))
 		return false;
 	if (row)
 		node_rights_at_birth(job->tree, &job->n, row, &st);

@@ -124,25 +124,19 @@ bool row_is_sized(const struct attr *row)
 	       !(row->flags & others);
 }
 
-static off_t exact_size(const struct node *n, const struct attr *row)
+/* A write beyond the size locks the inode exclusively: open for writing, a file has the maximum. */
+static off_t file_size(struct tree *t, const struct node *n, const struct attr *row, uint64_t ino)
 {
 	struct out o = { 0 };
 	off_t size;
 
+	if (!(row->flags & ATTR_CONST) &&
+	    (!row_is_sized(row) || (row_writable(row) && files_in_use(t->files, ino, true))))
+		return SYSFS_SIZE;
 	row_show(row, &n->subject, &o);
 	size = o.failed ? SYSFS_SIZE : (off_t)o.len;
 	out_free(&o);
 	return size;
-}
-
-/* A write beyond the size locks the inode exclusively: open for writing, a file has the maximum. */
-static off_t file_size(struct tree *t, const struct node *n, const struct attr *row, uint64_t ino)
-{
-	if (row->flags & ATTR_CONST)
-		return exact_size(n, row);
-	if (!row_is_sized(row) || (row_writable(row) && files_in_use(t->files, ino, true)))
-		return SYSFS_SIZE;
-	return exact_size(n, row);
 }
 
 /* Counts the directories right below: those of rows, and children that are not links. */

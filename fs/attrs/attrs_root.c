@@ -123,31 +123,23 @@ static const struct attr root_rows[] = {
 };
 const struct attr_table attrs_root = { root_rows, ARRAY_SIZE(root_rows) };
 
-static bool is_offered(const struct device *dev)
-{
-	return true;
-}
-
-static bool is_healthy(const struct device *dev)
-{
-	return dev->state != STATE_STUCK && dev->state != STATE_UNHEALTHY;
-}
-
-static bool is_used(const struct device *dev)
-{
-	return device_is_allocated(dev) || dev->state == STATE_HELD;
-}
-
-static bool is_free(const struct device *dev)
-{
-	return dev->state == STATE_CLAIMED && !dev->taken;
-}
-
-static bool (*const counted[])(const struct device *dev) = { is_offered, is_healthy, is_used,
-							     is_free };
 enum { CAPACITY, HEALTHY, ALLOCATED, FREE };
 
-/* Prints how many of the resource's devices are so. at: an index of counted[]. */
+static bool counts(const struct device *dev, size_t which)
+{
+	switch (which) {
+	case HEALTHY:
+		return dev->state != STATE_STUCK && dev->state != STATE_UNHEALTHY;
+	case ALLOCATED:
+		return device_is_allocated(dev) || dev->state == STATE_HELD;
+	case FREE:
+		return dev->state == STATE_CLAIMED && !dev->taken;
+	default:
+		return true;
+	}
+}
+
+/* Prints how many of the resource's devices are so. at: which of them. */
 static void count_devices(const struct subject *s, struct out *o)
 {
 	struct tree *t = s->tree;
@@ -172,7 +164,7 @@ static void count_devices(const struct subject *s, struct out *o)
 			break;
 		model_lock(t->conf.model);
 		d = model_find(t->conf.model, &dev);
-		count += d && counted[s->row->at](d);
+		count += d && counts(d, s->row->at);
 		model_unlock(t->conf.model);
 	}
 	out_printf(o, "%zu\n", count);
