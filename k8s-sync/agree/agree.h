@@ -58,10 +58,9 @@ struct claim_kind {
 	int (*check)(const struct world *w, json_object *o, struct err *err);
 	/* No two claims mean one device by name. */
 	enum meant (*means)(const struct world *w, json_object *o);
-	/* Shall the device be offered under a name of its own? */
-	bool (*alone)(json_object *o);
 	/* Objects are those of an address, and so of whichever device is there: its name of its own
-	 * may be one that it got elsewhere. */
+	 * may be one that it got elsewhere, and its claim tells whether it is offered alone. Others
+	 * always are: VMs name them by that. */
 	bool by_address;
 	/* Is that the name of an object of such a device of this node? */
 	bool (*named)(const struct world *w, const char *name);
@@ -139,7 +138,6 @@ void claim_value(const char *user, char *ret, size_t size);
 /* ---- alone.c: devices that are offered alone, under VENDOR/OBJECT. The tree knows no node, so
  * that name is made here, of the object that the device has when its claim asks for it. The tree
  * stores it with the device, and it goes where the device goes. */
-#define ALONE "spec.disableResourcePooling"
 
 /* Is that VENDOR/OBJECT, of an object of this node, or with ".2", ".3" ... behind it? */
 bool alone_is_name(const struct world *w, const struct claim_kind *k, const char *resource);

@@ -5,6 +5,8 @@
 #include "inventory.h"
 #include "pcidevfs/util.h"
 
+#define ALONE "spec.disableResourcePooling"
+
 static const char *part_of(const char *resource)
 {
 	const char *slash = strchr(resource, '/');
@@ -54,11 +56,16 @@ static bool has_claim(const struct value *v)
 	return v->claim && strcmp(v->cluster, "none");
 }
 
+static bool asks_alone(const struct value *v)
+{
+	return !v->row->claim->by_address || json_object_get_boolean(js_get(v->claim, ALONE));
+}
+
 void alone_to_tree(const struct value *v, struct out *lines)
 {
 	const struct claim_kind *k = v->row->claim;
 	const char *has = dev_get(v->dev, "resource_name"), *slash = strchr(has, '/');
-	bool alone = has_claim(v) && k->alone(v->claim), named = alone_is_name(v->w, k, has);
+	bool alone = has_claim(v) && asks_alone(v), named = alone_is_name(v->w, k, has);
 	char name[OBJECT_NAME];
 
 	if (!slash)
@@ -77,7 +84,7 @@ void alone_to_cluster(const struct value *v, json_object *patch)
 	const struct claim_kind *k = v->row->claim;
 	bool named = alone_is_name(v->w, k, dev_get(v->dev, "resource_name"));
 
-	if (k->by_address && named != k->alone(v->claim))
+	if (k->by_address && named != asks_alone(v))
 		js_set(patch, ALONE, json_object_new_boolean(named));
 }
 
@@ -87,7 +94,7 @@ static bool tree_changed(const struct value *v)
 {
 	const struct claim_kind *k = v->row->claim;
 	const char *note = js_meta(v->object, "annotations", NOTE_PREFIX "resource_name") ?: "";
-	bool alone = k->alone(v->claim);
+	bool alone = asks_alone(v);
 	size_t step = strcspn(note, "<>");
 
 	if (!k->by_address || alone == alone_is_name(v->w, k, dev_get(v->dev, "resource_name")))

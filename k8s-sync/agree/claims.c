@@ -89,11 +89,6 @@ static enum meant pci_means(const struct world *w, json_object *o)
 	return object_is_named(w, js_text(o, "metadata.name")) ? MEANT_BY_NAME : MEANT_BY_ADDRESS;
 }
 
-static bool pci_alone(json_object *o)
-{
-	return json_object_get_boolean(js_get(o, ALONE));
-}
-
 const struct claim_kind claims_pci = {
 	.device = PCI_DEVICE,
 	.claim = PCI_CLAIM,
@@ -101,7 +96,6 @@ const struct claim_kind claims_pci = {
 	.find = pci_find,
 	.check = pci_check,
 	.means = pci_means,
-	.alone = pci_alone,
 	.by_address = true,
 	.named = object_is_named,
 };
@@ -161,7 +155,7 @@ void claim_to_cluster(const struct value *v, struct actions *list)
 		return;
 	}
 	o = patch_of(v->claim);
-	js_set(o, "spec.userName", json_object_new_string(v->tree));
+	js_set_text(o, "spec.userName", v->tree);
 	alone_to_cluster(v, o);
 	action_add(list, ACT_PATCH, id, name, o);
 }
@@ -263,8 +257,6 @@ static void complete(const struct world *w, const struct value_row *row, json_ob
 
 void claims_complete(const struct world *w, const struct value_row *row, struct actions *list)
 {
-	if (!w->objects[row->claim->claim])
-		return;
 	json_object_object_foreach(w->objects[row->claim->claim], name, o)
 	{
 		(void)name;

@@ -171,16 +171,6 @@ json_object *conv_vgpu_uuid(const struct at *at, const char *value)
 	return *value ? conv_text(at, *uuid ? uuid : dev_get(at->dev, "profile_id")) : NULL;
 }
 
-json_object *conv_vgpu_status(const struct at *at, const char *value)
-{
-	return *value ? conv_text(at, "vGPUConfigured") : NULL;
-}
-
-json_object *conv_skip(const struct at *at, const char *value)
-{
-	return *value ? conv_text(at, "true") : NULL;
-}
-
 json_object *conv_vgpu_resource(const struct at *at, const char *value)
 {
 	return *value ? conv_text(at, dev_get(at->dev, "resource_name")) : NULL;

@@ -58,15 +58,6 @@ static void keep_notes(json_object *want, json_object *was)
 	}
 }
 
-/* The uid keeps an apply from making an object anew that somebody has just deleted. */
-static void name_same(json_object *want, json_object *was)
-{
-	const char *uid = js_text(was, "metadata.uid");
-
-	if (*uid)
-		js_set(want, "metadata.uid", json_object_new_string(uid));
-}
-
 /* Its first owner is the object by which Harvester's controller finds a claim's device. */
 static void add_owners(json_object *want, const struct at *at, const struct kind *k)
 {
@@ -84,9 +75,10 @@ static void add_owners(json_object *want, const struct at *at, const struct kind
 json_object *want_main(const struct at *at, enum kind_id id, const char *name)
 {
 	const struct kind *k = &kinds[id];
-	json_object *want = object_new(k, name);
+	json_object *want = object_new(k, name, at->was);
 
-	name_same(want, at->was);
+	if (k->n_fields)
+		js_set_meta(want, "labels", "nodename", at->w->node);
 	object_fill(want, k, LABEL, at);
 	object_fill(want, k, ANNOTATION, at);
 	keep_notes(want, at->was);
@@ -176,40 +168,34 @@ static bool has_condition(json_object *o)
 }
 
 /* The time is that of the last change of its status word. */
-static json_object *condition_new(const struct world *w, json_object *was, const char *type,
-				  const struct standing *s)
-{
-	json_object *c = json_object_new_object(), *old = condition_of(was, type);
-	const char *status = s->holds ? "True" : "False", *time = w->now;
-	_free_ char *message = words_for_cluster(s->message);
-
-	if (old && !strcmp(js_text(old, "status"), status))
-		time = js_text(old, "lastTransitionTime");
-	js_set(c, "type", json_object_new_string(type));
-	js_set(c, "status", json_object_new_string(status));
-	js_set(c, "reason", json_object_new_string(s->reason));
-	js_set(c, "message", json_object_new_string(message ?: s->message));
-	js_set(c, "lastTransitionTime", json_object_new_string(time));
-	return c;
-}
-
 static void add_condition(json_object *want, const struct at *at, const struct standing *s)
 {
-	json_object *all;
+	const char *status = s->holds ? "True" : "False", *time = at->w->now;
+	json_object *all, *c, *old;
+	_free_ char *message = NULL;
 
 	if (at->w->no_conditions || !s->type)
 		return;
+	message = words_for_cluster(s->message);
+	old = condition_of(at->was, s->type);
+	if (old && !strcmp(js_text(old, "status"), status))
+		time = js_text(old, "lastTransitionTime");
+	c = json_object_new_object();
+	js_set_text(c, "type", s->type);
+	js_set_text(c, "status", status);
+	js_set_text(c, "reason", s->reason);
+	js_set_text(c, "message", message ?: s->message);
+	js_set_text(c, "lastTransitionTime", time);
 	all = json_object_new_array();
-	json_object_array_add(all, condition_new(at->w, at->was, s->type, s));
+	json_object_array_add(all, c);
 	js_set(want, "status.conditions", all);
 }
 
 static json_object *want_status(const struct at *at, enum kind_id id, const char *name,
 				const struct standing *s)
 {
-	json_object *want = object_new(&kinds[id], name);
+	json_object *want = object_new(&kinds[id], name, at->was);
 
-	name_same(want, at->was);
 	object_fill(want, &kinds[id], STATUS, at);
 	add_condition(want, at, s);
 	return want;
@@ -256,11 +242,10 @@ json_object *delete_body(json_object *o)
 {
 	json_object *body = json_object_new_object();
 
-	js_set(body, "apiVersion", json_object_new_string("v1"));
-	js_set(body, "kind", json_object_new_string("DeleteOptions"));
-	js_set(body, "preconditions.uid", json_object_new_string(js_text(o, "metadata.uid")));
-	js_set(body, "preconditions.resourceVersion",
-	       json_object_new_string(js_text(o, "metadata.resourceVersion")));
+	js_set_text(body, "apiVersion", "v1");
+	js_set_text(body, "kind", "DeleteOptions");
+	js_set_text(body, "preconditions.uid", js_text(o, "metadata.uid"));
+	js_set_text(body, "preconditions.resourceVersion", js_text(o, "metadata.resourceVersion"));
 	return body;
 }
 
@@ -287,8 +272,6 @@ static bool is_here(const struct world *w, json_object *o)
 static void drop_stale(const struct world *w, enum kind_id id, json_object *made,
 		       struct actions *list)
 {
-	if (!w->objects[id])
-		return;
 	json_object_object_foreach(w->objects[id], name, o)
 	{
 		if (object_is_deleted(o) || json_object_object_get_ex(made, name, NULL))

@@ -78,6 +78,11 @@ void js_set(json_object *o, const char *path, json_object *value)
 	json_object_object_add(o, part, value);
 }
 
+void js_set_text(json_object *o, const char *path, const char *text)
+{
+	js_set(o, path, json_object_new_string(text));
+}
+
 void js_set_meta(json_object *o, const char *part, const char *key, const char *value)
 {
 	if (value)

@@ -29,6 +29,7 @@ json_object *js_find(json_object *list, const char *path, const char *text);
 
 /* Sets a member, whose reference it takes; objects on the path are made. NULL: does nothing. */
 void js_set(json_object *o, const char *path, json_object *value);
+void js_set_text(json_object *o, const char *path, const char *text);
 void js_set_meta(json_object *o, const char *part, const char *key, const char *value);
 
 /* Does `have` hold all that `want` holds? Members only of `have` are others' business. */

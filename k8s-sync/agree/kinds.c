@@ -91,23 +91,32 @@ bool object_is_deleted(json_object *o)
 	return js_get(o, "metadata.deletionTimestamp");
 }
 
-json_object *object_new(const struct kind *k, const char *name)
+json_object *object_new(const struct kind *k, const char *name, json_object *was)
 {
 	json_object *o = json_object_new_object();
+	const char *uid = js_text(was, "metadata.uid");
 
-	js_set(o, "apiVersion", json_object_new_string(GROUP_VERSION));
-	js_set(o, "kind", json_object_new_string(k->kind));
-	js_set(o, "metadata.name", json_object_new_string(name));
+	js_set_text(o, "apiVersion", GROUP_VERSION);
+	js_set_text(o, "kind", k->kind);
+	js_set_text(o, "metadata.name", name);
+	if (*uid)
+		js_set_text(o, "metadata.uid", uid);
 	return o;
 }
 
 static json_object *value_of(const struct field *f, const char *path, const struct at *at)
 {
 	json_object *value;
+	const char *text;
 
-	if (!at->dev && f->gone != CONVERTED)
-		return f->gone == STAYS ? json_object_get(js_get(at->was, path)) : NULL;
-	value = f->conv(at, !at->dev ? "" : f->key ? dev_get(at->dev, f->key) : at->dev->id);
+	if (!at->dev && f->gone == STAYS)
+		return json_object_get(js_get(at->was, path));
+	if (!at->dev != (f->gone == COMES))
+		return NULL;
+	text = !at->dev ? f->says : f->key ? dev_get(at->dev, f->key) : at->dev->id;
+	if (f->says)
+		return *text ? json_object_new_string(f->says) : NULL;
+	value = f->conv(at, text);
 	if (!f->any || js_length(value) || *js_text(value, ""))
 		return value;
 	json_object_put(value);
@@ -155,10 +164,10 @@ void object_own(json_object *o, const char *api, const char *kind, const char *n
 	if (!*uid)
 		return;
 	owner = json_object_new_object();
-	js_set(owner, "apiVersion", json_object_new_string(api));
-	js_set(owner, "kind", json_object_new_string(kind));
-	js_set(owner, "name", json_object_new_string(name));
-	js_set(owner, "uid", json_object_new_string(uid));
+	js_set_text(owner, "apiVersion", api);
+	js_set_text(owner, "kind", kind);
+	js_set_text(owner, "name", name);
+	js_set_text(owner, "uid", uid);
 	if (!owners) {
 		owners = json_object_new_array();
 		js_set(o, "metadata.ownerReferences", owners);

@@ -71,15 +71,16 @@ struct at {
 typedef json_object *converter(const struct at *at, const char *value);
 
 /* Of a field whose device is gone while its object stays. */
-enum gone { GOES, STAYS, CONVERTED };
+enum gone { GOES, STAYS, COMES };
 
 struct field {
 	enum part part;
 	const char *name;
 	const char *key; /* of inventory; NULL: the converter gets the id, or looks by itself */
 	converter *conv;
-	enum gone gone; /* CONVERTED: the converter is asked, without a device */
-	bool any;	/* an empty text or list is left out */
+	enum gone gone;	  /* COMES: it is there only then */
+	bool any;	  /* an empty text or list is left out */
+	const char *says; /* instead of a converter: this, if the key has a value or the field COMES */
 };
 
 struct kind {
@@ -99,7 +100,7 @@ struct kind {
 	bool of_node; /* one for the node, of its name */
 	/* NULL: what names the node belongs to it. */
 	bool (*ours)(const struct world *w, json_object *o);
-	const struct field *fields;
+	const struct field *fields; /* besides the label nodename */
 	size_t n_fields;
 	bool empty_spec;
 	/* Whose objects of the same device own it, besides the core Node: bits by enum kind_id. */
@@ -127,8 +128,9 @@ bool object_is_deleted(json_object *o);
 /* Does one of the devices have an object of this kind? */
 bool kind_wanted(const struct world *w, enum kind_id kind);
 
-/* A new object with apiVersion, kind and metadata.name. */
-json_object *object_new(const struct kind *k, const char *name);
+/* A new object with apiVersion, kind and metadata.name; and with the uid of what it was, which keeps
+ * an apply from making an object anew that somebody has just deleted. */
+json_object *object_new(const struct kind *k, const char *name, json_object *was);
 /* Sets the fields of a part; without a device those that stay. */
 void object_fill(json_object *o, const struct kind *k, enum part part, const struct at *at);
 /* Has it a spec? Whoever makes it without one leaves it to us: its first field tells. */

@@ -10,7 +10,6 @@
 
 /* clang-format off: a row as it is read */
 static const struct field pci_device[] = {
-	{ LABEL, "nodename", NULL, conv_node },
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
 	{ LABEL, PARENT_NIC, "physfn", conv_parent_nic },
 	{ ANNOTATION, FIRST_DRIVER, "driver", conv_first_driver },
@@ -26,9 +25,8 @@ static const struct field pci_device[] = {
 };
 
 static const struct field pci_claim[] = {
-	{ LABEL, "nodename", NULL, conv_node },
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
-	{ ANNOTATION, SKIP_BINDING, "profile", conv_skip },
+	{ ANNOTATION, SKIP_BINDING, "profile", .says = "true" },
 	{ ANNOTATION, RESOURCE_OVERRIDE, "profile", conv_vgpu_resource },
 	{ SPEC, "address", NULL, conv_text },
 	{ SPEC, "nodeName", NULL, conv_node },
@@ -44,7 +42,6 @@ static unsigned int pci_claim_owners(const struct inv_dev *d)
 }
 
 static const struct field net_device[] = {
-	{ LABEL, "nodename", NULL, conv_node },
 	{ ANNOTATION, INTERFACE_NAME, "netdev", conv_interface },
 	{ SPEC, "address", NULL, conv_text },
 	{ SPEC, "nodeName", NULL, conv_node },
@@ -54,7 +51,6 @@ static const struct field net_device[] = {
 };
 
 static const struct field gpu_device[] = {
-	{ LABEL, "nodename", NULL, conv_node },
 	{ SPEC, "address", NULL, conv_text },
 	{ SPEC, "nodeName", NULL, conv_node },
 	{ STATUS, "vfAddresses", NULL, conv_vf_addresses },
@@ -62,7 +58,6 @@ static const struct field gpu_device[] = {
 };
 
 static const struct field vgpu_device[] = {
-	{ LABEL, "nodename", NULL, conv_node },
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
 	{ SPEC, "address", NULL, conv_text },
 	{ SPEC, "nodeName", NULL, conv_node },
@@ -70,11 +65,10 @@ static const struct field vgpu_device[] = {
 	{ STATUS, "availableTypes", "profiles_available", conv_types },
 	{ STATUS, "configureVGPUTypeName", "profile", conv_text, .any = true },
 	{ STATUS, "uuid", "profile", conv_vgpu_uuid, .any = true },
-	{ STATUS, "vGPUStatus", "profile", conv_vgpu_status },
+	{ STATUS, "vGPUStatus", "profile", .says = "vGPUConfigured" },
 };
 
 static const struct field usb_device[] = {
-	{ LABEL, "nodename", NULL, conv_node },
 	{ ANNOTATION, USB_PORT, NULL, conv_usb_kept },
 	{ ANNOTATION, USB_SERIAL, "serial", conv_usb_kept, .any = true },
 	{ STATUS, "vendorID", "vendor", conv_hex, STAYS },
@@ -86,12 +80,11 @@ static const struct field usb_device[] = {
 	{ STATUS, "pciAddress", "controller", conv_text, STAYS, .any = true },
 	{ STATUS, "classType", "class", conv_usb_class, STAYS },
 	{ STATUS, "enabled", "claim", conv_is_set, STAYS },
-	{ STATUS, "status", NULL, conv_usb_status, CONVERTED },
-	{ STATUS, "message", NULL, conv_usb_message, CONVERTED },
+	{ STATUS, "status", .gone = COMES, .says = "orphaned" },
+	{ STATUS, "message", .gone = COMES, .says = "it is claimed, but not plugged in" },
 };
 
 static const struct field usb_claim[] = {
-	{ LABEL, "nodename", NULL, conv_node },
 	{ SPEC, "userName", "claim", conv_text },
 	{ STATUS, "nodeName", NULL, conv_node, STAYS },
 	{ STATUS, "pciAddress", "controller", conv_text, STAYS, .any = true },

@@ -35,16 +35,15 @@ converter conv_text, conv_hex, conv_class_id, conv_is_set;
 converter conv_node;
 /* Of a PCIDevice and its claim. */
 converter conv_first_driver, conv_resource, conv_parent_gpu, conv_unbound, conv_alone;
-/* Of a vGPU: the types that it can have, id by name; its id for the driver; "vGPUConfigured". */
-converter conv_types, conv_vgpu_uuid, conv_vgpu_status;
-/* Of its claim, which binds nothing: "true", and its resource. */
-converter conv_skip, conv_vgpu_resource;
+/* Of a vGPU: the types that it can have, id by name; its id for the driver; for its claim, which
+ * binds nothing, its resource. */
+converter conv_types, conv_vgpu_uuid, conv_vgpu_resource;
 /* Of a PF: the addresses of its VFs, and the names of their PCIDevices. */
 converter conv_vf_addresses, conv_vf_names;
 /* Of a NIC: Harvester's word for the number of its VFs; its interface; of a VF its NIC's object. */
 converter conv_net_status, conv_interface, conv_parent_nic;
 /* Of a USB device. */
-converter conv_usb_class, conv_usb_path, conv_usb_resource, conv_usb_status, conv_usb_message;
+converter conv_usb_class, conv_usb_path, conv_usb_resource;
 /* The value, while something is agreed about it. */
 converter conv_usb_kept;
 

@@ -170,16 +170,6 @@ json_object *conv_usb_resource(const struct at *at, const char *value)
 	return conv_text(at, resource);
 }
 
-json_object *conv_usb_status(const struct at *at, const char *value)
-{
-	return at->dev ? NULL : conv_text(at, "orphaned");
-}
-
-json_object *conv_usb_message(const struct at *at, const char *value)
-{
-	return at->dev ? NULL : conv_text(at, "it is claimed, but not plugged in");
-}
-
 json_object *conv_usb_kept(const struct at *at, const char *value)
 {
 	return values_keep(USB_DEVICE, at->was) ? conv_text(at, value) : NULL;
@@ -239,12 +229,6 @@ static enum meant usb_means(const struct world *w, json_object *o)
 	return MEANT_NONE;
 }
 
-/* Each is offered alone: VMs name it by that. */
-static bool usb_alone(json_object *o)
-{
-	return true;
-}
-
 static bool usb_named(const struct world *w, const char *name)
 {
 	return usb_part(w, name) != NULL;
@@ -257,6 +241,5 @@ const struct claim_kind claims_usb = {
 	.find = usb_find,
 	.check = usb_check,
 	.means = usb_means,
-	.alone = usb_alone,
 	.named = usb_named,
 };

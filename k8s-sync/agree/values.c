@@ -117,7 +117,7 @@ static void set_profile(json_object *o, const char *value)
 	bool on = strcmp(value, "none") != 0;
 
 	js_set(o, "spec.enabled", json_object_new_boolean(on));
-	js_set(o, "spec.vGPUTypeName", json_object_new_string(on ? value : ""));
+	js_set_text(o, "spec.vGPUTypeName", on ? value : "");
 }
 
 static bool is_vgpu(const struct inv_dev *d)
@@ -309,8 +309,7 @@ json_object *patch_of(json_object *o)
 {
 	json_object *patch = json_object_new_object();
 
-	js_set(patch, "metadata.resourceVersion",
-	       json_object_new_string(js_text(o, "metadata.resourceVersion")));
+	js_set_text(patch, "metadata.resourceVersion", js_text(o, "metadata.resourceVersion"));
 	return patch;
 }
 
