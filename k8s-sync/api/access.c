@@ -53,13 +53,6 @@ static int access_set(struct access *a, enum secret which, char *text)
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-static int digit_of(char c)
-{
-	const char *at = c ? strchr(digits, c) : NULL;
-
-	return at ? (int)(at - digits) : -1;
-}
-
 char *base64_decode(const char *text, size_t *ret_size)
 {
 	char *out = malloc(strlen(text) / 4 * 3 + 4);
@@ -67,15 +60,15 @@ char *base64_decode(const char *text, size_t *ret_size)
 	size_t len = 0;
 
 	for (; out && *text && *text != '='; text++) {
-		int d = digit_of(*text);
+		const char *digit = strchr(digits, *text);
 
-		if (d < 0 && strchr(" \n\r\t", *text))
+		if (!digit && strchr(BLANKS, *text))
 			continue;
-		if (d < 0) {
+		if (!digit) {
 			free(out);
 			return NULL;
 		}
-		bits = bits << 6 | (unsigned int)d;
+		bits = bits << 6 | (unsigned int)(digit - digits);
 		n += 6;
 		if (n >= 8)
 			out[len++] = (char)(bits >> (n -= 8));
@@ -258,14 +251,13 @@ static int take_context(json_object *root, const char *dir, struct access *ret, 
 int access_parse(const char *text, size_t size, const char *dir, struct access *ret,
 		 struct err *err)
 {
-	struct access a = { 0 };
 	_json_ json_object *root = NULL;
-	int r = yml_read(text, size, &root, err) ?: take_context(root, dir, &a, err);
+	int r;
 
+	*ret = (struct access){ 0 };
+	r = yml_read(text, size, &root, err) ?: take_context(root, dir, ret, err);
 	if (r)
-		access_free(&a);
-	else
-		*ret = a;
+		access_free(ret);
 	return r;
 }
 
@@ -289,23 +281,16 @@ static int from_pod(struct access *ret, struct err *err)
 	const char *host = getenv("KUBERNETES_SERVICE_HOST");
 	const char *port = getenv("KUBERNETES_SERVICE_PORT");
 	bool six = host && strchr(host, ':');
-	struct access a = { 0 };
-	int r;
 
 	if (!host || !port)
 		return fail(
 			err, ENOENT,
 			"this is not a pod: KUBERNETES_SERVICE_HOST is not set; give --kubeconfig");
-	if (asprintf(&a.server, "https://%s%s%s:%s", six ? "[" : "", host, six ? "]" : "", port) <
+	if (asprintf(&ret->server, "https://%s%s%s:%s", six ? "[" : "", host, six ? "]" : "", port) <
 	    0)
 		return fail_nomem(err);
-	r = from_path(&a, SECRET_TOKEN, POD_DIR, "token", err)
-		    ?: from_path(&a, SECRET_CA, POD_DIR, "ca.crt", err);
-	if (r)
-		access_free(&a);
-	else
-		*ret = a;
-	return r;
+	return from_path(ret, SECRET_TOKEN, POD_DIR, "token", err)
+		       ?: from_path(ret, SECRET_CA, POD_DIR, "ca.crt", err);
 }
 
 int access_load(const char *file, struct access *ret, struct err *err)

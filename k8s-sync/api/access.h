@@ -31,7 +31,7 @@ struct access {
 /* Reads the text of a kubeconfig; names of files are relative to dir. Returns 0 or -errno. */
 int access_parse(const char *text, size_t size, const char *dir, struct access *ret,
 		 struct err *err);
-/* file NULL: from inside a pod. */
+/* file NULL: from inside a pod. *ret, zeroed before, is to be freed also on failure. */
 int access_load(const char *file, struct access *ret, struct err *err);
 /* Reads again what is another file than before. Returns true if a secret changed; one that cannot
  * be read stays. */
