@@ -44,11 +44,6 @@ void time_text(char ret[static 24])
 	strftime(ret, 24, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-static void set_text(json_object *o, const char *path, const char *text)
-{
-	js_set(o, path, json_object_new_string(text));
-}
-
 /* A claim whose user gave it a name of another form is not known as one of this node: its Event is
  * about the device's object, which owns it. */
 static json_object *owner_of(const struct world *w, enum kind_id kind, json_object *about)
@@ -69,20 +64,20 @@ static json_object *event_new(const struct world *w, enum kind_id kind, json_obj
 	time_text(now);
 	snprintf(name, sizeof(name), "%.220s.%llx", js_text(involved, "name"),
 		 (unsigned long long)(hash ^ now_real_ns()));
-	set_text(o, "apiVersion", "v1");
-	set_text(o, "kind", "Event");
-	set_text(o, "metadata.name", name);
-	set_text(o, "metadata.namespace", "default");
-	set_text(o, "involvedObject.apiVersion", GROUP_VERSION);
-	set_text(o, "involvedObject.kind", kinds[owner ? PCI_DEVICE : kind].kind);
-	set_text(o, "involvedObject.name", js_text(involved, "name"));
-	set_text(o, "involvedObject.uid", js_text(involved, "uid"));
-	set_text(o, "reason", reason);
-	set_text(o, "message", message ?: sentence);
-	set_text(o, "type", "Warning");
-	set_text(o, "source.component", "pcidevfs-sync");
-	set_text(o, "firstTimestamp", now);
-	set_text(o, "lastTimestamp", now);
+	js_set_text(o, "apiVersion", "v1");
+	js_set_text(o, "kind", "Event");
+	js_set_text(o, "metadata.name", name);
+	js_set_text(o, "metadata.namespace", "default");
+	js_set_text(o, "involvedObject.apiVersion", GROUP_VERSION);
+	js_set_text(o, "involvedObject.kind", kinds[owner ? PCI_DEVICE : kind].kind);
+	js_set_text(o, "involvedObject.name", js_text(involved, "name"));
+	js_set_text(o, "involvedObject.uid", js_text(involved, "uid"));
+	js_set_text(o, "reason", reason);
+	js_set_text(o, "message", message ?: sentence);
+	js_set_text(o, "type", "Warning");
+	js_set_text(o, "source.component", "pcidevfs-sync");
+	js_set_text(o, "firstTimestamp", now);
+	js_set_text(o, "lastTimestamp", now);
 	js_set(o, "count", json_object_new_int(1));
 	return o;
 }
@@ -125,24 +120,18 @@ static void on_told(struct call *c, const struct reply *r)
 
 static struct call *call_for(const struct event *v)
 {
-	struct out path = { 0 }, body = { 0 };
-	struct call *c;
-	char now[24];
+	struct out path = { 0 };
+	char now[24], *body;
 
 	time_text(now);
 	out_printf(&path, "/api/v1/namespaces/default/events%s", v->sent ? "/" : "");
 	if (v->sent)
 		path_put(&path, js_text(v->body, "metadata.name"));
-	c = call_new(v->sent ? "PATCH" : "POST", &path);
-	if (!c)
-		return NULL;
-	if (v->sent)
-		out_printf(&body, "{\"count\":%u,\"lastTimestamp\":\"%s\"}", v->count, now);
-	else
-		out_printf(&body, "%s", js_line(v->body));
-	c->type = v->sent ? "application/merge-patch+json" : "application/json";
-	c->body = body.data;
-	return c;
+	if (!v->sent)
+		return call_new("POST", &path, "application/json", strdup(js_line(v->body)));
+	if (asprintf(&body, "{\"count\":%u,\"lastTimestamp\":\"%s\"}", v->count, now) < 0)
+		body = NULL;
+	return call_new("PATCH", &path, "application/merge-patch+json", body);
 }
 
 /* The oldest one that is not told. */

@@ -71,7 +71,7 @@ static struct call *call_with(struct follow *f, const char *query)
 	if (selector)
 		out_printf(&path, "%s%s&", selector, f->s->world.node);
 	out_printf(&path, "%s", query);
-	return call_new("GET", &path);
+	return call_new("GET", &path, NULL, NULL);
 }
 
 static void go(struct follow *f, struct call *c)

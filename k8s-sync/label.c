@@ -49,12 +49,11 @@ void label_ensure(struct sync *s, bool gpus)
 	if (needed == (s->label == LABEL_SET))
 		return;
 	out_printf(&path, "/api/v1/nodes/%s?fieldManager=pcidevfs", s->o->node);
-	c = call_new("PATCH", &path);
+	c = call_new("PATCH", &path, "application/merge-patch+json",
+		     strdup(needed ? "{\"metadata\":{\"labels\":{\"" LABEL "\":\"true\"}}}"
+				   : "{\"metadata\":{\"labels\":{\"" LABEL "\":null}}}"));
 	if (!c)
 		return;
-	c->type = "application/merge-patch+json";
-	c->body = strdup(needed ? "{\"metadata\":{\"labels\":{\"" LABEL "\":\"true\"}}}"
-				: "{\"metadata\":{\"labels\":{\"" LABEL "\":null}}}");
 	c->done = on_labelled;
 	c->ctx = s;
 	s->labelling = c;

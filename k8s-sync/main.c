@@ -237,7 +237,7 @@ static void ask_node(struct source *source)
 	struct call *c;
 
 	out_printf(&path, "/api/v1/nodes/%s", s->o->node);
-	c = call_new("GET", &path);
+	c = call_new("GET", &path, NULL, NULL);
 	if (!c) {
 		s->core.at = now_ms() + NODE_MS;
 		return;

@@ -126,7 +126,6 @@ static struct call *call_of(const struct action *a)
 		[ACT_DELETE] = { "DELETE", "application/json", "" },
 	};
 	struct out path = { 0 };
-	struct call *c;
 
 	out_printf(&path, "/apis/" GROUP_VERSION "/%s", kinds[a->kind].plural);
 	if (a->act != ACT_CREATE) {
@@ -134,15 +133,7 @@ static struct call *call_of(const struct action *a)
 		path_put(&path, a->name);
 	}
 	out_printf(&path, "%s", rows[a->act].end);
-	c = call_new(rows[a->act].method, &path);
-	if (!c)
-		return NULL;
-	c->type = rows[a->act].type;
-	c->body = strdup(js_line(a->body));
-	if (c->body)
-		return c;
-	call_free(c);
-	return NULL;
+	return call_new(rows[a->act].method, &path, rows[a->act].type, strdup(js_line(a->body)));
 }
 
 /* The same is repeated at once when the server is back, soon when the watch ought to tell what was

@@ -35,16 +35,16 @@ struct api {
 	long version; /* of HTTP in the last answer; 0: none came yet */
 };
 
-struct call *call_new(const char *method, struct out *path)
+struct call *call_new(const char *method, struct out *path, const char *type, char *body)
 {
-	struct call *c = path->failed ? NULL : calloc(1, sizeof(*c));
+	struct call *c = path->failed || (type && !body) ? NULL : calloc(1, sizeof(*c));
 
 	if (!c) {
 		out_free(path);
+		free(body);
 		return NULL;
 	}
-	c->method = method;
-	c->path = path->data;
+	*c = (struct call){ .method = method, .path = path->data, .type = type, .body = body };
 	return c;
 }
 
@@ -210,7 +210,7 @@ static void look(struct api *a)
 	if (a->looking)
 		return;
 	out_printf(&path, "/version");
-	c = call_new("GET", &path);
+	c = call_new("GET", &path, NULL, NULL);
 	if (!c)
 		return;
 	c->done = on_looked;

@@ -51,8 +51,9 @@ struct call {
 /* The access belongs to the api from then on. Returns 0 or -errno. */
 int api_new(struct loop *loop, struct access *access, struct api **ret, struct err *err);
 void api_free(struct api *a);
-/* Takes over the path. NULL: no memory, also for a part of it. */
-struct call *call_new(const char *method, struct out *path);
+/* Takes over the path and the body; type NULL: it has none. NULL: no memory, also for a part of what
+ * it is given. */
+struct call *call_new(const char *method, struct out *path, const char *type, char *body);
 void call_free(struct call *c);
 /* Always leads to done(), later. */
 void api_send(struct api *a, struct call *c);
