@@ -22,13 +22,8 @@ struct cdi {
 	int told;	/* errno that was logged last */
 };
 
-struct taker {
-	const char *dev_root;
-	void (*take)(const char *node, const char *host, void *ctx);
-	void *ctx;
-};
-
-static void lines_of(const char *text, const struct taker *to)
+static void lines_of(const char *text, const char *dev_root,
+		     void (*take)(const char *node, const char *host, void *ctx), void *ctx)
 {
 	/* It is a value of inventory, with blanks instead of the file's newlines. */
 	while (*text) {
@@ -37,9 +32,9 @@ static void lines_of(const char *text, const struct taker *to)
 
 		if (n < sizeof(node) && !strncmp(text, "/dev/", 5)) {
 			snprintf(node, sizeof(node), "%.*s", (int)n, text);
-			snprintf(host, sizeof(host), "%s/%s", to->dev_root, node + 5);
+			snprintf(host, sizeof(host), "%s/%s", dev_root, node + 5);
 			if (!strstr(node, "..")) /* no path may lead out of /dev */
-				to->take(node, host, to->ctx);
+				take(node, host, ctx);
 		}
 		text += n + strspn(text + n, " ");
 	}
@@ -48,14 +43,13 @@ static void lines_of(const char *text, const struct taker *to)
 void dev_nodes(const struct devices *t, const struct dev *d, const char *dev_root,
 	       void (*take)(const char *node, const char *host, void *ctx), void *ctx)
 {
-	const struct taker to = { dev_root, take, ctx };
 	size_t n;
 	struct dev *const *group = devices_group(t, d, &n);
 
-	lines_of(d->nodes, &to);
+	lines_of(d->nodes, dev_root, take, ctx);
 	for (size_t i = 0; i < n; i++)
 		if (group[i] != d)
-			lines_of(group[i]->nodes, &to);
+			lines_of(group[i]->nodes, dev_root, take, ctx);
 }
 
 static void put(struct json_object *o, const char *key, const char *value)

@@ -8,7 +8,6 @@
 #include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
 
-
 /* The keys of the line that are kept. The id stands before them. */
 static const struct {
 	const char *key;
@@ -162,6 +161,9 @@ static bool same_shape(const struct dev *a, const struct dev *b)
 	return a->group == b->group && !strcmp(a->resource, b->resource) &&
 	       !strcmp(a->nodes, b->nodes) && !strcmp(dev_kubelet_id(a), dev_kubelet_id(b));
 }
+
+_Static_assert(offsetof(struct dev, here) + sizeof(bool) == offsetof(struct dev, gone),
+	       "what a line says comes first, and nothing else before `gone`");
 
 /* The tree has another line for it; what is known besides stays. */
 static void renew(struct devices *t, struct dev *d, const struct dev *line)
