@@ -22,7 +22,7 @@ struct ids {
 		enum ids_list list;
 		unsigned int id;
 		const char *name;
-	} *v;
+	} * v;
 	size_t n, cap;
 };
 
@@ -94,6 +94,9 @@ static int load(struct ids *ids, const char *path)
 
 	if (fd < 0 || fstat(fd, &st) || !S_ISREG(st.st_mode) || st.st_size > IDS_MAX)
 		return -ENOENT;
+	free(ids->text);
+	ids->n = 0;
+	ids->list = IDS_VENDORS;
 	ids->text = malloc((size_t)st.st_size + 1);
 	if (!ids->text)
 		return -ENOMEM;
@@ -108,7 +111,7 @@ int ids_open(const char *const *places, struct ids **ret)
 	struct ids *ids = calloc(1, sizeof(*ids));
 	int rc = ids ? -ENOENT : -ENOMEM;
 
-	while (rc == -ENOENT && *places)
+	while ((rc == -ENOENT || rc == -EINVAL) && *places)
 		rc = load(ids, *places++);
 	if (rc)
 		ids_close(ids);

@@ -8,8 +8,8 @@ struct ids;
 
 enum ids_list { IDS_VENDORS, IDS_CLASSES, IDS_OTHERS };
 
-/* Reads the first of these files (NULL-terminated) that is there, of some MiB; *ret NULL: none is, or
- * it has a line that makes no sense. Returns 0 or -ENOMEM. */
+/* Reads the first of these files (NULL-terminated), of some MiB, that is there and has no line that
+ * makes no sense; *ret NULL: none. Returns 0 or -ENOMEM. */
 int ids_open(const char *const *places, struct ids **ret);
 /* NULL is allowed. */
 void ids_close(struct ids *ids);

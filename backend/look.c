@@ -128,6 +128,7 @@ static bool is_left(struct look *l, int rc)
 		link = &(*link)->next;
 	if (left)
 		*link = l->next;
+	l->left = false;
 	pthread_cond_signal(&l->ended);
 	pthread_mutex_unlock(&looks->lock);
 	return left;
@@ -141,7 +142,7 @@ static void look_main(void *arg)
 	atomic_store(&l->tid, gettid());
 	if (!is_left(l, look_scan(l)))
 		return;
-	look_at(b, l->all ? NULL : l->v, l->n, l->patience_ms);
+	look_scan(l); /* for as long as it takes: nobody waits for it */
 	look_free(l);
 	pool_blocked(b->lookers, false);
 	atomic_fetch_sub(&b->left, 1);

@@ -112,11 +112,10 @@ static void through(const struct chain *chain, char *buf, size_t size)
 char *scan_link(struct scan *scan, const char *class, const char *name)
 {
 	char path[PATH_MAX], *copy;
+	int rc = sysfs_target(scan->s, path, "class/%s/%s", class, name);
 
-	if (sysfs_target(scan->s, path, "class/%s/%s", class, name))
-		return NULL;
-	copy = strdup(path);
-	scan->no_memory |= !copy;
+	copy = rc ? NULL : strdup(path);
+	scan->no_memory |= rc == -ENOMEM || (!rc && !copy);
 	return copy;
 }
 

@@ -251,9 +251,15 @@ static void holders(struct disks *disks, struct item *d)
 	const struct dirent *e;
 	size_t n = 0;
 
-	while (dir && n < ARRAY_SIZE(names) && (e = readdir(dir)))
-		if (e->d_name[0] != '.')
-			STR_COPY(names[n++], e->d_name);
+	while (dir && (e = readdir(dir))) {
+		size_t last = ARRAY_SIZE(names) - 1;
+
+		if (e->d_name[0] == '.' || (n > last && strcmp(e->d_name, names[last]) >= 0))
+			continue;
+		STR_COPY(names[n > last ? last : n++], e->d_name);
+		if (n > last)
+			qsort(names, n, sizeof(names[0]), by_text);
+	}
 	qsort(names, n, sizeof(names[0]), by_text);
 	for (size_t i = 0; i < n; i++) {
 		disks->all.detail = names[i];

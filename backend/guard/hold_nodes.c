@@ -302,7 +302,7 @@ static void read_resources(struct hold_nodes *nodes)
 	int rc = only_functions(nodes->s, nodes->only, add_resources, nodes);
 
 	nodes->has_resources = true;
-	if (rc && rc != -ENOENT && rc != -EACCES)
+	if (rc && rc != -ENOENT && rc != -EACCES && rc != -EPERM)
 		nodes->error = rc;
 	sort(nodes);
 }

@@ -322,9 +322,10 @@ static void count_line(const char *line, size_t len, unsigned int *n, char first
 	char text[LINE_LABEL], *arg;
 
 	snprintf(text, sizeof(text), "%.*s", (int)len, line);
-	if (!strcmp(text, "check"))
+	if (!strcmp(text, "check")) {
 		*n = 0;
-	else if (!line_is_idle(text) && !command_of(text, &arg) && !(*n)++)
+		first[0] = '\0';
+	} else if (!line_is_idle(text) && !command_of(text, &arg) && !(*n)++)
 		str_copy(first, LINE_LABEL, text);
 }
 

@@ -56,7 +56,8 @@ enum forget retry_forget(const struct retry *r)
 		return r->killed == FORGET_AFTER_KILLS ? FORGET_MODEL : FORGET_NOTHING;
 	if (r->unborn == FORGET_AFTER || r->failed == 2 * FORGET_AFTER)
 		return FORGET_MODEL;
-	return r->unborn == 3 * FORGET_AFTER ? FORGET_OPERATIONS : FORGET_NOTHING;
+	return r->unborn == 3 * FORGET_AFTER || r->failed == 4 * FORGET_AFTER ? FORGET_OPERATIONS
+									      : FORGET_NOTHING;
 }
 
 bool retry_hopeless(const struct retry *r)

@@ -121,14 +121,14 @@ static int read_one(struct reader *r, size_t *ret_len, struct err *err)
 }
 
 /* Being uid 0 is not being root. A namespace of users is looked at only where a right depends on
- * it. */
+ * it. Without a pid it is the kernel's own, as the end of a file or an interrupt. */
 static bool is_reserved(const struct reader *r, const struct fuse_in_header *in)
 {
 	gid_t group = atomic_load(r->group);
 
 	return (group && in->gid == group) ||
-	       (!in->uid &&
-		confine_effective((pid_t)in->pid) & (CAP(SYS_ADMIN) | CAP(DAC_OVERRIDE)));
+	       (!in->uid && (!in->pid || confine_effective((pid_t)in->pid) &
+						 (CAP(SYS_ADMIN) | CAP(DAC_OVERRIDE))));
 }
 
 /* READ_ONE: the request does not fit among those that wait. */

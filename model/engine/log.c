@@ -37,28 +37,15 @@ void logs_open(struct logs *l, const struct journal_conf *conf)
 	STR_COPY(of, conf->of ? conf->of : "");
 	if (region_is(&head->region, &engine_layout) && logs_used(l) <= l->n &&
 	    !memcmp(head->of, of, sizeof(of))) {
-		bool distrust = atomic_load(&head->readers) >= READERS_MAX || conf->distrust;
-
 		for (size_t i = 0; i < logs_used(l); i++)
-			if (distrust || !log_valid(&l->slots[i]))
+			if (conf->distrust || !log_valid(&l->slots[i]))
 				log_spoil(&l->slots[i]);
 		return;
 	}
 	l->anew = true;
 	atomic_store(&head->used, 0);
-	atomic_store(&head->readers, 0);
 	memcpy(head->of, of, sizeof(of));
 	region_begin(&head->region, &engine_layout);
-}
-
-void logs_resuming(struct logs *l, bool begins)
-{
-	uint32_t n = atomic_fetch_add(&l->resuming, begins ? 1 : -1u);
-
-	if (l->head && begins && !n)
-		atomic_fetch_add(&l->head->readers, 1);
-	else if (l->head && !begins && n == 1)
-		atomic_store(&l->head->readers, 0);
 }
 
 static struct op_log *take(struct logs *l, size_t i)

@@ -58,7 +58,6 @@ enum { ORPHAN_NOT, ORPHAN_NEW, ORPHAN };
 
 #define LOGS_ABI 15
 #define LOGS_OF 96
-#define READERS_MAX 3 /* the next one reads only the devices: the logs may have ended them */
 
 struct logs_head {
 	union {
@@ -67,8 +66,6 @@ struct logs_head {
 			_Atomic uint32_t used; /* slots ever used: the others are not touched */
 			char of[LOGS_OF];
 			_Atomic uint64_t connection; /* whose requests the actors' tags name */
-			/* Processes in turn that ended while they resumed what the logs have. */
-			_Atomic uint32_t readers;
 		};
 		char page[JOURNAL_HEAD];
 	};
@@ -77,7 +74,6 @@ struct logs_head {
 struct logs {
 	struct logs_head *head; /* NULL without memory that outlives the process */
 	int fd;			/* of the file; 0: none */
-	_Atomic uint32_t resuming; /* operations, and engine_recover() */
 	bool anew;		/* nothing of a former process was there, or could be read */
 	struct op_log *slots;
 	size_t n;
@@ -99,9 +95,6 @@ bool log_readable(const struct op_log *log);
 void log_spoil(struct op_log *log);
 /* Takes up what a former process left in the journal, or begins anew. */
 void logs_open(struct logs *l, const struct journal_conf *conf);
-/* Whoever resumes what the logs have says when it begins and when it came through, so that a log that
- * ends its readers is not read for ever. */
-void logs_resuming(struct logs *l, bool begins);
 /* Reserves this part of a log in its file, before it is first touched: a full tmpfs would end the
  * process. */
 int logs_reserve(const struct logs *l, const void *at, size_t size, struct err *err);

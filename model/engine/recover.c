@@ -273,7 +273,6 @@ void engine_recover(struct engine *e, const struct former *f)
 	bool resumed[ARRAY_SIZE(e->logs.taken)] = { false };
 
 	e->running = f->running;
-	logs_resuming(&e->logs, true);
 	/* Before the first of them ends. */
 	for (size_t i = 0; i < logs_used(&e->logs); i++) {
 		resumed[i] = is_resumed(e, &e->logs.slots[i], f->model_found);
@@ -292,5 +291,4 @@ void engine_recover(struct engine *e, const struct former *f)
 		else if (resumed[i])
 			resume(e, log, state == LOG_STUCK || (other && !f->model_found));
 	}
-	logs_resuming(&e->logs, false);
 }

@@ -193,8 +193,6 @@ static void txn_run(void *ctx)
 	pthread_setspecific(e->here, NULL); /* it may be late: nothing waits behind it */
 	if (!keep_log(t, &err) && atomic_load(&t->log->state) != LOG_DECIDED)
 		late = op_run(t, &err);
-	if (t->recovered)
-		logs_resuming(&e->logs, false);
 	t->log->err = err;
 	if (late)
 		tell(t);
@@ -221,8 +219,6 @@ static struct txn *txn_new(struct engine *e, struct op_log *log, bool recovered)
 			.engine = e, .log = log, .recovered = recovered, .next = e->txns
 		};
 		e->txns = t;
-		if (recovered)
-			logs_resuming(&e->logs, true);
 	} else if (log && !recovered) {
 		logs_give(&e->logs, log, false);
 	}
@@ -302,7 +298,6 @@ static void start(struct txn *t)
 	engine_refuse(r, &t->log->who, &err);
 	if (t->recovered) {
 		op_lose(t->engine, t->log, "no thread is available for it");
-		logs_resuming(&t->engine->logs, false);
 		err = t->log->err;
 	}
 	answer(t, &err);

@@ -54,7 +54,7 @@ DEFINE_TEST(options_defaults)
 
 DEFINE_TEST(options_wrong_use)
 {
-	static const char *const owners[] = { "",	 "107",	 "107:",       ":107",
+	static const char *const owners[] = { "",	   "107",   "107:",	    ":107",
 					      "qemu:qemu", "1:2:3", "4294967295:0", "-1:0" };
 	struct options o;
 
@@ -80,7 +80,8 @@ DEFINE_TEST(options_reach_the_serving_process)
 	struct options o, again;
 
 	CHECK_EQ(PARSE(&o, "--sysfs=/s", "--dev", "/d", "--proc", "/p", "--state", "/st",
-		       "--driver-root", "/r", "--deadline", "0.5", "--usb-owner", "64055:108", "mnt"),
+		       "--driver-root", "/r", "--deadline", "0.5", "--usb-owner", "64055:108",
+		       "mnt"),
 		 0);
 	CHECK_STR(options_given(&o, 0), "/s");
 	options_argv(&o, "--serve", "7", "/abs/-mnt", argv);
@@ -324,16 +325,18 @@ DEFINE_TEST(retry_forgets_what_may_end_them)
 
 	for (int i = 1; i <= 12; i++) {
 		retry_note(&r, SERVER_UNBORN);
-		CHECK_EQ(retry_forget(&r), i == 3 || i == 6 ? FORGET_MODEL
-					   : i == 9	    ? FORGET_OPERATIONS
-							    : FORGET_NOTHING);
+		CHECK_EQ(retry_forget(&r), i == 3 || i == 6    ? FORGET_MODEL
+					   : i == 9 || i == 12 ? FORGET_OPERATIONS
+							       : FORGET_NOTHING);
 		retry_note(&r, SERVER_KILLED);
 		CHECK_EQ(retry_forget(&r), FORGET_NOTHING);
 	}
 	retry_note(&r, SERVER_SERVED);
 	for (int i = 1; i <= 12; i++) {
 		retry_note(&r, SERVER_FAILED);
-		CHECK_EQ(retry_forget(&r), i == 6 ? FORGET_MODEL : FORGET_NOTHING);
+		CHECK_EQ(retry_forget(&r), i == 6    ? FORGET_MODEL
+					   : i == 12 ? FORGET_OPERATIONS
+						     : FORGET_NOTHING);
 	}
 }
 
