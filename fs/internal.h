@@ -105,8 +105,6 @@ struct node {
 };
 
 /* kinds.c */
-/* Copies the device's record; false: it is not here. */
-bool device_copy(struct model *m, const struct key *key, struct device *ret);
 /* Returns 0, or -ESTALE: never given out, or gone. */
 int node_get(struct tree *t, uint64_t ino, struct node *ret);
 bool node_is_dir(const struct node *n);

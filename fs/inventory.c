@@ -103,7 +103,7 @@ size_t each_device(struct model *m, void (*take)(const struct device *dev, void 
 	struct device copy;
 
 	for (size_t i = 0; i < n; i++)
-		if (device_copy(m, &keys[i], &copy)) {
+		if (model_copy(m, &keys[i], &copy)) {
 			take(&copy, ctx);
 			found++;
 		}

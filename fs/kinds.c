@@ -206,18 +206,6 @@ static bool get_object(struct tree *t, uint64_t ino, struct node *n, uint64_t *r
 	return known;
 }
 
-bool device_copy(struct model *m, const struct key *key, struct device *ret)
-{
-	const struct device *dev;
-
-	model_lock(m);
-	dev = model_find(m, key);
-	if (dev)
-		*ret = *dev;
-	model_unlock(m);
-	return dev;
-}
-
 bool node_has(const struct node *n, const struct attr *row)
 {
 	return !n->subject.dev || row_fits(row, n->dev.caps);
@@ -236,7 +224,7 @@ int node_get(struct tree *t, uint64_t ino, struct node *ret)
 	if (!obj_type(ret->kind)->bus)
 		return 0;
 	if (!key_make(obj_type(ret->kind)->bus, ret->name, &key) ||
-	    !device_copy(t->conf.model, &key, &ret->dev) || ret->dev.birth != birth)
+	    !model_copy(t->conf.model, &key, &ret->dev) || ret->dev.birth != birth)
 		return -ESTALE;
 	ret->subject.dev = &ret->dev;
 	return ret->row && !node_has(ret, ret->row) ? -ESTALE : 0;

@@ -229,7 +229,7 @@ int rights_may(struct tree *t, const struct request *request, const struct creds
 	const struct subject s = { .tree = t, .dev = &dev };
 	int r;
 
-	if (!device_copy(t->conf.model, &request->dev, &dev) || !row)
+	if (!model_copy(t->conf.model, &request->dev, &dev) || !row)
 		return fail(err, ENODEV, "%s is gone", request->dev.name);
 	r = rights_check(t, who, &dev, row, err);
 	return r ? r : rights_check_value(&s, who, row, request, err);

@@ -172,6 +172,18 @@ const struct device *model_find(struct model *m, const struct key *key)
 	return i == INDEX_NONE ? NULL : slot_seen(m, i);
 }
 
+bool model_copy(struct model *m, const struct key *key, struct device *ret)
+{
+	const struct device *dev;
+
+	model_lock(m);
+	dev = model_find(m, key);
+	if (dev)
+		*ret = *dev;
+	model_unlock(m);
+	return dev;
+}
+
 const struct device *model_next(struct model *m, size_t *pos)
 {
 	uint32_t used = atomic_load(&m->a->used);

@@ -303,11 +303,18 @@ bool types_can(const struct vgpu_types *types)
 
 bool types_any(struct model *m, const struct device *dev)
 {
-	_free_ struct vgpu_types *types = types_new();
+	_free_ struct vgpu_types *types = types_noted(m, dev);
+
+	return !types || types_can(types);
+}
+
+void *types_noted(struct model *m, const struct device *dev)
+{
+	struct vgpu_types *types = types_new();
 
 	if (types)
 		types_of(m, dev, types);
-	return !types || types_can(types);
+	return types;
 }
 
 /* "nvidia-63" before "nvidia-222". */

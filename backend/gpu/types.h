@@ -50,6 +50,8 @@ struct vgpu_type *types_find_id(const struct vgpu_types *types, const char *id);
 
 /* A list as the device's facts have it. Call it with the model locked. */
 void types_of(struct model *m, const struct device *dev, struct vgpu_types *ret);
+/* Likewise, for struct backend_ops too: a new one, to be freed; NULL: no memory. */
+void *types_noted(struct model *m, const struct device *dev);
 /* Is one of them available? */
 bool types_can(const struct vgpu_types *types);
 /* Of a device's. Call it with the model locked. */
@@ -68,7 +70,6 @@ void types_available(const struct vgpu_types *types, char buf[static TYPES_TEXT]
 /* What a look at several devices has found goes to their facts and those of their cards: for struct
  * backend_ops. */
 void types_after_scan(struct model *m, const struct extra *first);
-void *types_noted(struct model *m, const struct device *dev);
 /* Its first pass: the types and the device's own name. dev is from model_edit(), or NULL. last: of the
  * call before in this pass, {} at first. */
 struct types_last {

@@ -157,11 +157,9 @@ static void rename_profile(struct model *m, struct device *dev, const struct vgp
 
 	if (!card || !dev->facts.profile_id[0] || strcmp(dev->facts.profile, dev->facts.profile_id))
 		return;
-	known = types_new();
-	if (!known)
-		return;
-	types_of(m, card, known);
-	name_profile(dev, known);
+	known = types_noted(m, card);
+	if (known)
+		name_profile(dev, known);
 }
 
 static void copy_text(struct model *m, struct device *dev, const struct device *from)
@@ -234,13 +232,4 @@ void types_after_scan(struct model *m, const struct extra *first)
 			passes[p](m, model_edit(m, &x->key, false), x->what, &last);
 		model_publish(m);
 	}
-}
-
-void *types_noted(struct model *m, const struct device *dev)
-{
-	struct vgpu_types *types = types_new();
-
-	if (types)
-		types_of(m, dev, types);
-	return types;
 }

@@ -132,10 +132,8 @@ static int profile_expand(struct model *m, const struct device *dev, const struc
 static int profile_predict(struct model *m, const struct device *card,
 			   const struct request *request, struct plan *plan, struct err *err)
 {
-	int rc = 0;
+	int rc = request->value[0] && card ? vgpu_refuse_foreseen(m, card, request, plan, err) : 0;
 
-	if (request->value[0] && card)
-		rc = vgpu_refuse_foreseen(m, card, request, plan, err);
 	return rc || !request->value[0]
 		       ? rc
 		       : plan_step(plan, &vgpu_profile, &request->dev, request->value, err);
@@ -170,14 +168,10 @@ static int profile_prepare(struct model *m, struct device *dev, const struct req
 
 void vgpu_note(struct model *m, struct device *dev, const struct request *request)
 {
-	_free_ struct vgpu_types *types = types_new();
-	const struct vgpu_type *t = NULL;
+	_free_ struct vgpu_types *types = types_noted(m, dev);
+	const struct vgpu_type *t = types ? types_find(types, dev->facts.profile_id, NULL) : NULL;
 	struct intent *w = &dev->intent;
 
-	if (types) {
-		types_of(m, dev, types);
-		t = types_find(types, dev->facts.profile_id, NULL);
-	}
 	STR_COPY(w->profile, t ? types_word(types, t) : dev->facts.profile);
 	STR_COPY(w->last_profile, w->profile);
 	STR_COPY(w->pinned, dev->names.resource);
@@ -206,11 +200,10 @@ static int profile_settle(struct model *m, struct device *dev, const struct requ
 			    "say why",
 			    dev->key.name, dev->facts.profile[0] ? dev->facts.profile : "not a vGPU",
 			    request->value[0] ? request->value : "none");
-	if (!request->value[0]) {
+	if (request->value[0])
+		vgpu_note(m, dev, request);
+	else
 		end_intents(dev);
-		return 0;
-	}
-	vgpu_note(m, dev, request);
 	return 0;
 }
 
@@ -307,13 +300,10 @@ static int refuse_claim(const struct device *dev, const char *who, bool restores
 			    "%s is not a vGPU yet: write a name from profiles to profile; that also "
 			    "claims it",
 			    dev->key.name);
-	if (!restores && strcmp(dev->intended, who)) {
+	if (!restores && strcmp(dev->intended, who))
 		rc = refuse_coming("", dev, err);
-		if (rc)
-			return rc;
-	}
-	if (!claim[0] || !strcmp(claim, who) || !strcmp(claim, NOBODY_NAMED))
-		return 0;
+	if (rc || !claim[0] || !strcmp(claim, who) || !strcmp(claim, NOBODY_NAMED))
+		return rc;
 	return refuse_holder("", dev, err) ?: refuse_given(dev, err);
 }
 

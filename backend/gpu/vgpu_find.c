@@ -77,13 +77,12 @@ static int refuse_unknown(struct model *m, const struct device *dev, struct vgpu
 int vgpu_find_type(struct model *m, const struct device *dev, const char *value,
 		   struct vgpu_type *ret, struct err *err)
 {
-	_free_ struct vgpu_types *types = types_new();
+	_free_ struct vgpu_types *types = types_noted(m, dev);
 	const struct vgpu_type *t;
 	bool twice;
 
 	if (!types)
 		return fail_nomem(err);
-	types_of(m, dev, types);
 	t = types_find(types, value, &twice);
 	if (!t)
 		return refuse_unknown(m, dev, types, value, err);

@@ -104,10 +104,8 @@ struct vgpu_job {
 	unsigned int ms;
 	const struct vgpu_world *world;
 	struct vgpu now;
-	char uuid[KEY_NAME];	 /* its mediated device is to have this one */
-	char driver[DRIVER_NAME];
-	char params[VGPU_PARAMS]; /* of its vGPU */
-	struct vgpu_types types;  /* as they are known of the device; mostly untouched memory */
+	struct device dev;	 /* as it is known, or 0 */
+	struct vgpu_types types; /* likewise; mostly untouched memory */
 };
 
 static void read_device(struct vgpu_job *j)
@@ -119,9 +117,7 @@ static void read_device(struct vgpu_job *j)
 	dev = model_find(m, &j->step->dev);
 	if (dev) {
 		types_of(m, dev, &j->types);
-		STR_COPY(j->uuid, dev->intent.mdev);
-		STR_COPY(j->driver, dev->facts.driver);
-		STR_COPY(j->params, dev->intent.vgpu_params);
+		j->dev = *dev;
 	}
 	model_unlock(m);
 }
@@ -152,13 +148,13 @@ static int explain(struct vgpu_job *j, const char *what, int rc, struct err *err
 static int explain_taken(struct vgpu_job *j, struct err *err)
 {
 	struct facts other = facts_none;
-	bool found = mdev_parent(&j->b->sys, j->uuid, &other);
+	bool found = mdev_parent(&j->b->sys, j->dev.intent.mdev, &other);
 
 	return fail(err, EBUSY,
 		    "%s of %s was refused: %s already has a mediated device with its UUID, %s; remove "
 		    "that one",
 		    j->step->value, j->step->dev.name, found ? other.parent.name : "another device",
-		    j->uuid);
+		    j->dev.intent.mdev);
 }
 
 /* The list was right a moment ago, so a refusal may mean that a sibling was faster. */
@@ -186,7 +182,8 @@ static int make(struct vgpu_job *j, struct err *err)
 	const struct vgpu_type *t = types_find(&j->types, j->step->value, NULL);
 	/* An earlier step may have made room. If there is none any more the driver refuses. */
 	bool unsure = !t || t->available <= 0;
-	int rc = j->world->mediated ? mdevctl_refuse_make(&j->b->sys, j->step->dev.name, j->uuid, err)
+	int rc = j->world->mediated ? mdevctl_refuse_make(&j->b->sys, j->step->dev.name,
+							  j->dev.intent.mdev, err)
 				    : 0;
 
 	if (rc)
@@ -200,7 +197,7 @@ static int make(struct vgpu_job *j, struct err *err)
 	if (!t || t->available <= 0)
 		return vgpu_refuse_now(j->b, &j->step->dev, j->step->value, err);
 	STR_COPY(as.id, t->id);
-	STR_COPY(as.uuid, j->uuid);
+	STR_COPY(as.uuid, j->dev.intent.mdev);
 	rc = j->world->become(j->b, j->step, j->ms, &j->now, &as);
 	return rc ? explain_make(j, rc, err) : 0;
 }
@@ -237,7 +234,7 @@ static int begin(struct backend *b, struct step *step, unsigned int ms, struct v
 	if (!j->world)
 		return fail(err, EOPNOTSUPP,
 			    "%s offers no vGPUs now: its driver is %s; load NVIDIA's vGPU driver",
-			    step->dev.name, j->driver[0] ? j->driver : "none");
+			    step->dev.name, j->dev.facts.driver[0] ? j->dev.facts.driver : "none");
 	rc = j->world->now(b, step, ms, &j->now);
 	if (!rc)
 		return 0;
@@ -282,7 +279,7 @@ static int make_again(struct vgpu_job *j, const struct vgpu *former, struct err 
 		return fail(err, EIO, "%s cannot be made vGPU type %s again: %s",
 			    j->step->dev.name, former->id, strerror(-rc));
 	j->now = *former;
-	return j->params[0] ? write_params(j, j->params, err) : 0;
+	return j->dev.intent.vgpu_params[0] ? write_params(j, j->dev.intent.vgpu_params, err) : 0;
 }
 
 static int profile_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
@@ -323,15 +320,10 @@ static int params_run(struct backend *b, struct step *step, unsigned int ms, str
 {
 	_free_ struct vgpu_job *j = NULL;
 	int rc = begin(b, step, ms, &j, err);
-	const struct device *dev;
 
 	if (rc)
 		return rc;
-	model_lock(j->b->model);
-	dev = model_find(j->b->model, &step->dev);
-	if (dev)
-		STR_COPY(step->former, dev->facts.vgpu_params);
-	model_unlock(j->b->model);
+	STR_COPY(step->former, j->dev.facts.vgpu_params);
 	step->recorded = true;
 	return write_params(j, step->value, err);
 }

@@ -48,11 +48,11 @@ static int create_run(struct backend *b, struct step *step, unsigned int ms, str
 	}
 	if (rc == -ENOSPC)
 		return vgpu_refuse_now(b, &step->dev, type, err);
-	rc = step_trouble(b, "create", &step->dev, rc, ms, "the driver is still at work", err)
-		     ?: fail(err, EIO,
-			     "create %s of %s was refused: %s; its profiles tell what is possible",
-			     step->value, step->dev.name, strerror(-rc));
-	return rc;
+	return step_trouble(b, "create", &step->dev, rc, ms, "the driver is still at work", err)
+		       ?: fail(err, EIO,
+			       "create %s of %s was refused: %s; its profiles tell what is "
+			       "possible",
+			       step->value, step->dev.name, strerror(-rc));
 }
 
 static int create_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
@@ -66,18 +66,13 @@ static int create_undo(struct backend *b, struct step *step, unsigned int ms, st
 		  : 0;
 }
 
-/* The device whose UUID is the step's value: when the step is undone it is gone, and its parent is
- * not. Call it with the model locked. */
-static const struct device *to_remove(struct model *m, const struct step *step)
-{
-	struct key key;
-
-	return key_make(BUS_MDEV, step->value, &key) ? model_find(m, &key) : NULL;
-}
-
+/* The step's value is the device's UUID: when the step is undone it is gone, and its parent is
+ * not. */
 static int refuse_remove(struct model *m, const struct step *step, struct err *err)
 {
-	const struct device *dev = to_remove(m, step);
+	struct key key;
+	const struct device *dev =
+		key_make(BUS_MDEV, step->value, &key) ? model_find(m, &key) : NULL;
 
 	return dev ? refuse_holder("", dev, err) : 0;
 }
@@ -85,25 +80,20 @@ static int refuse_remove(struct model *m, const struct step *step, struct err *e
 /* former: "<type> <uuid>", as create takes it */
 static int remove_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	const struct device *dev;
+	struct device dev;
+	struct key key;
 	int rc;
 
-	model_lock(b->model);
-	dev = to_remove(b->model, step);
-	if (dev)
-		snprintf(step->former, sizeof(step->former), "%.32s %.37s", dev->facts.profile_id,
-			 dev->key.name);
-	model_unlock(b->model);
-	if (!step->former[0])
+	if (!key_make(BUS_MDEV, step->value, &key) || !model_copy(b->model, &key, &dev))
 		return fail(err, ENODEV, "%s is gone", step->value);
+	snprintf(step->former, sizeof(step->former), "%.32s %.37s", dev.facts.profile_id, key.name);
 	step->recorded = true;
 	rc = mdev_remove(b, step, step->value, ms);
 	if (!rc)
 		return 0;
-	rc = step_trouble(b, "remove", &step->dev, rc, ms, "a VM seems to have it open", err)
-		     ?: fail(err, rc == -EBUSY ? EBUSY : EIO, "%s of %s cannot be removed: %s",
-			     step->value, step->dev.name, strerror(-rc));
-	return rc;
+	return step_trouble(b, "remove", &step->dev, rc, ms, "a VM seems to have it open", err)
+		       ?: fail(err, rc == -EBUSY ? EBUSY : EIO, "%s of %s cannot be removed: %s",
+			       step->value, step->dev.name, strerror(-rc));
 }
 
 static int remove_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)

@@ -115,17 +115,10 @@ static bool heard(const struct uevent *ev, struct key *ret)
 
 bool mdev_of_vf(struct model *m, const struct uevent *ev)
 {
-	const struct device *dev;
+	struct device dev;
 	struct key parent;
-	bool is;
 
-	if (!uevent_function(ev, &parent))
-		return false;
-	model_lock(m);
-	dev = model_find(m, &parent);
-	is = dev && device_is_vf(dev);
-	model_unlock(m);
-	return is;
+	return uevent_function(ev, &parent) && model_copy(m, &parent, &dev) && device_is_vf(&dev);
 }
 
 const struct bus_ops mdev_bus = {

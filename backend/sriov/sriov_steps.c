@@ -39,13 +39,11 @@ static int write_number(struct backend *b, struct step *step, unsigned int n, un
 static int refuse_down(struct backend *b, const struct step *step, unsigned int n,
 		       const char *driver, struct err *err)
 {
-	const struct device *dev;
 	char netdev[CALLED_NAME] = "";
+	struct device dev;
 
-	model_lock(b->model);
-	dev = model_find(b->model, &step->dev);
-	STR_COPY(netdev, dev ? dev->facts.netdev : "");
-	model_unlock(b->model);
+	if (model_copy(b->model, &step->dev, &dev))
+		STR_COPY(netdev, dev.facts.netdev);
 	netdev[strcspn(netdev, " ")] = '\0';
 	if (!pci_is_down(&b->sys, &step->dev, netdev))
 		return 0;
@@ -296,32 +294,21 @@ static bool reads_on(struct backend *b, const struct key *pf)
 	return read_autoprobe(b, pf, text, sizeof(text)) > 0 && text[0] == '1';
 }
 
-static void read_want(struct model *m, const struct key *key, struct intent *ret)
-{
-	const struct device *dev;
-
-	*ret = (struct intent){ 0 };
-	model_lock(m);
-	dev = model_find(m, key);
-	if (dev)
-		*ret = dev->intent;
-	model_unlock(m);
-}
-
 /* VFs that the next steps of the undo claim again never meet their host driver; the others do. A
  * second call, after a late one or a killed process, starts again if VFs may be unprobed. */
 static int make_again(struct backend *b, struct step *step, unsigned int had, unsigned int n,
 		      unsigned int ms, struct err *err)
 {
-	struct intent pf;
-	struct hosts_vfs hosts = { &pf, b, step, ms };
+	struct device pf = { 0 };
+	struct hosts_vfs hosts = { &pf.intent, b, step, ms };
 	int rc = 0, on = 0;
 	bool off;
 
-	read_want(b->model, &step->dev, &pf);
+	model_copy(b->model, &step->dev, &pf);
 	/* Of a GPU's VFs only their own driver can make vGPUs. */
 	off = step->verb != &sriov_manage &&
-	      (pf.autoprobe_off || (any_stored(&pf) && had != n && reads_on(b, &step->dev)));
+	      (pf.intent.autoprobe_off ||
+	       (any_stored(&pf.intent) && had != n && reads_on(b, &step->dev)));
 	if (off)
 		rc = set_autoprobe(b, step, "0", ms, err);
 	rc = rc ? rc : set_number(b, step, had, n, ms, err);

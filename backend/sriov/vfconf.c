@@ -215,20 +215,17 @@ static int give_back(const struct device *dev, bool force, struct plan *plan, st
 static int learn(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	char text[VFCONF_TEXT] = "", value[VFCONF_VALUE];
-	const struct device *dev;
+	struct device dev;
 
-	model_lock(b->model);
-	dev = model_find(b->model, &step->dev);
-	for (enum vfconf which = 0; which < VFCONF_COUNT && dev; which++) {
+	if (!model_copy(b->model, &step->dev, &dev))
+		return fail(err, ENODEV, "%s is gone", step->dev.name);
+	for (enum vfconf which = 0; which < VFCONF_COUNT; which++) {
 		vfconf_get(step->value, which, value);
 		if (!value[0])
 			continue;
-		now_of(dev, which, value);
+		now_of(&dev, which, value);
 		vfconf_add(text, which, value);
 	}
-	model_unlock(b->model);
-	if (!dev)
-		return fail(err, ENODEV, "%s is gone", step->dev.name);
 	STR_COPY(step->former, text);
 	step->recorded = true;
 	return 0;
@@ -237,16 +234,13 @@ static int learn(struct backend *b, struct step *step, unsigned int ms, struct e
 static bool shows(struct backend *b, const struct key *key, const char *conf)
 {
 	char target[VFCONF_VALUE];
-	const struct device *dev;
-	bool all = true;
+	struct device dev;
+	bool all = true, there = model_copy(b->model, key, &dev);
 
-	model_lock(b->model);
-	dev = model_find(b->model, key);
-	for (enum vfconf which = 0; which < VFCONF_COUNT && dev; which++) {
+	for (enum vfconf which = 0; which < VFCONF_COUNT && there; which++) {
 		vfconf_get(conf, which, target);
-		all &= holds(dev, which, target);
+		all &= holds(&dev, which, target);
 	}
-	model_unlock(b->model);
 	return all;
 }
 

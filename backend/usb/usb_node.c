@@ -39,37 +39,19 @@ bool usb_node_was_given(const struct intent *w)
 	       former_get(w->former, FORMER_OWNER, owner, sizeof(owner));
 }
 
-/* What the model knows. */
-struct usb_known {
-	char node[NODES_TEXT];
-	struct intent intent;
-	bool busy;
-};
-
 #define DEV_DIR "/dev/"
 
 /* Below the root of nodes. */
-static const char *path_of(const struct usb_known *known)
+static const char *path_of(const struct device *known)
 {
-	return known->node + strlen(DEV_DIR);
+	return known->facts.nodes + strlen(DEV_DIR);
 }
 
-/* False: it has no node. */
-static bool look_up(struct backend *b, const struct key *key, struct usb_known *ret)
+/* What the model knows. False: it has no node. */
+static bool look_up(struct backend *b, const struct key *key, struct device *ret)
 {
-	const struct device *dev;
-	bool there;
-
-	model_lock(b->model);
-	dev = model_find(b->model, key);
-	there = dev && !strncmp(dev->facts.nodes, DEV_DIR, strlen(DEV_DIR));
-	if (there) {
-		STR_COPY(ret->node, dev->facts.nodes);
-		ret->intent = dev->intent;
-		ret->busy = dev->busy[0];
-	}
-	model_unlock(b->model);
-	return there;
+	return model_copy(b->model, key, ret) &&
+	       !strncmp(ret->facts.nodes, DEV_DIR, strlen(DEV_DIR));
 }
 
 /* A file that is not the device's own, for example a link that somebody has put there, stays as it
@@ -137,7 +119,7 @@ static bool is_owner(const struct stat *st, struct node_owner owner)
 }
 
 /* Does it belong to a user that we give nodes to? */
-static bool is_given(const struct backend *b, const struct usb_known *known, const struct stat *st)
+static bool is_given(const struct backend *b, const struct device *known, const struct stat *st)
 {
 	return is_owner(st, b->roots.usb_owner) ||
 	       (known->intent.owned && is_owner(st, owner_for(b, TO_CLAIM, &known->intent)));
@@ -147,7 +129,7 @@ static bool is_given(const struct backend *b, const struct usb_known *known, con
 static int give(struct backend *b, const struct key *dev, const char *to, struct step *step,
 		struct err *err)
 {
-	struct usb_known known = { 0 };
+	struct device known = { 0 };
 	struct node_owner owner;
 	struct stat st = { 0 };
 	_close_ int fd = look_up(b, dev, &known) ? open_node(b, dev, path_of(&known), &st, err)
@@ -187,7 +169,7 @@ static int give_in_turn(struct backend *b, const struct key *dev, const char *to
 /* Notes the node's owner before it is given away, if none is noted; is_back: anew, since the node
  * is back with its owner. The users to whom we give nodes are not noted: after a crash one of them
  * may still have it. Returns whether an owner was noted. */
-static bool remember(struct backend *b, const struct key *key, const struct usb_known *known,
+static bool remember(struct backend *b, const struct key *key, const struct device *known,
 		     bool is_back)
 {
 	_close_ int fd = -1;
@@ -213,14 +195,14 @@ static bool remember(struct backend *b, const struct key *key, const struct usb_
 
 /* A claim that could not be restored leaves the device to the host. A user that got the node from a
  * former process loses it; an owner that others have set since stays. */
-static int take_back(struct backend *b, const struct key *dev, const struct usb_known *known,
+static int take_back(struct backend *b, const struct key *dev, const struct device *known,
 		     struct err *err)
 {
 	char text[FORMER_TEXT];
 	_close_ int fd = -1;
 	struct stat st;
 
-	if (known->busy || !former_get(known->intent.former, FORMER_OWNER, text, sizeof(text)))
+	if (known->busy[0] || !former_get(known->intent.former, FORMER_OWNER, text, sizeof(text)))
 		return 0;
 	fd = open_node(b, dev, path_of(known), &st, NULL);
 	return fd >= 0 && is_given(b, known, &st) ? give(b, dev, USB_NODE_BACK, NULL, err) : 0;
@@ -228,7 +210,7 @@ static int take_back(struct backend *b, const struct key *dev, const struct usb_
 
 int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
 {
-	struct usb_known known;
+	struct device known;
 	bool there;
 	int rc = 0;
 
@@ -236,7 +218,7 @@ int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
 	there = look_up(b, dev, &known);
 	if (there && known.intent.claim[0]) {
 		remember(b, dev, &known, false);
-		rc = give(b, dev, usb_node_goes_to(&known.intent, known.node), NULL, err);
+		rc = give(b, dev, usb_node_goes_to(&known.intent, known.facts.nodes), NULL, err);
 	} else if (there) {
 		rc = take_back(b, dev, &known, err);
 	}
@@ -248,24 +230,24 @@ int usb_give_nodes(struct backend *b, const struct key *dev, struct err *err)
  * it to its QEMU. While restore cannot take the device for its pod, the host has it. */
 void usb_keep_nodes(struct backend *b, const struct key *dev)
 {
-	struct usb_known known;
+	struct device known;
 
 	pthread_mutex_lock(&b->owning);
-	if (look_up(b, dev, &known) && !known.busy && known.intent.claim[0] &&
-	    !strcmp(usb_node_goes_to(&known.intent, known.node), TO_POD))
+	if (look_up(b, dev, &known) && !known.busy[0] && known.intent.claim[0] &&
+	    !strcmp(usb_node_goes_to(&known.intent, known.facts.nodes), TO_POD))
 		give(b, dev, TO_POD, NULL, NULL);
 	pthread_mutex_unlock(&b->owning);
 }
 
 static int own_learn(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	struct usb_known known;
+	struct device known;
 	bool is_back;
 
 	if (!strcmp(step->value, USB_NODE_BACK) || !look_up(b, &step->dev, &known))
 		return 0;
 	is_back = known.intent.claim[0] &&
-		  !strcmp(usb_node_goes_to(&known.intent, known.node), USB_NODE_BACK);
+		  !strcmp(usb_node_goes_to(&known.intent, known.facts.nodes), USB_NODE_BACK);
 	remember(b, &step->dev, &known, is_back);
 	return 0;
 }

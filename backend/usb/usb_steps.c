@@ -66,10 +66,7 @@ static int take(struct backend *b, const char *name, const char *driver, struct 
 
 static bool has_driver(struct backend *b, const char *name)
 {
-	char now[DRIVER_NAME];
-
-	driver_now(b, name, now);
-	return now[0];
+	return sysfs_exists(&b->sys, ROOT_SYS, USB_DEVICES "/%s/driver", name);
 }
 
 static int give(struct backend *b, const char *name, const char *driver, struct step *step,

@@ -39,12 +39,6 @@ bool vfio_serves(const struct device *dev)
 	return dev->intent.claim[0] && (vfio_bound(dev) || dev->intent.allocated[0]);
 }
 
-/* The row's store checked the value: a name, or "" for none. */
-static bool is_release(const struct request *request)
-{
-	return !request->value[0];
-}
-
 bool vfio_holds(const struct device *dev, const char *who)
 {
 	return !strcmp(dev->intent.claim, who) && vfio_bound(dev);
@@ -274,7 +268,7 @@ static int claim_expand(struct model *m, const struct device *dev, const struct 
 		rc = refuse_discord(dev, &g, request, plan, err);
 	if (rc)
 		return rc;
-	if (!is_release(request))
+	if (request->value[0])
 		return plan_claim(m, dev, request, &g, plan, err);
 	part(&g, dev);
 	return plan_release(dev, request, &g, plan, err);
@@ -301,9 +295,9 @@ static int claim_prepare(struct model *m, struct device *dev, const struct reque
 			 struct err *err)
 {
 	struct vfio_group g;
-	int rc = is_release(request) ? 0 : vfio_find_group(m, dev, &g, err);
+	int rc = request->value[0] ? vfio_find_group(m, dev, &g, err) : 0;
 
-	if (rc || is_release(request))
+	if (rc || !request->value[0])
 		return rc;
 	for (size_t i = 0; i < g.n; i++) {
 		struct device *edit = model_edit(m, &g.members[i]->key, false);
@@ -344,7 +338,7 @@ static int verify_release(const struct device *dev, struct err *err)
 static int claim_settle(struct model *m, struct device *dev, const struct request *request,
 			struct err *err)
 {
-	const char *who = is_release(request) ? "" : request->value;
+	const char *who = request->value;
 	struct vfio_group g;
 	int rc = vfio_find_group(m, dev, &g, err);
 
@@ -363,7 +357,7 @@ static int claim_predict(struct model *m, const struct request *request, struct 
 {
 	int rc;
 
-	if (is_release(request))
+	if (!request->value[0])
 		return 0;
 	rc = vfio_refuse_iommu(m, err);
 	rc = rc ? rc : plan_step(plan, &vfio_override, &request->dev, "vfio-pci", err);

@@ -138,24 +138,13 @@ static struct node_owner owner_of(struct backend *b, const char *path)
 	return (struct node_owner){ st.st_uid, st.st_gid };
 }
 
-static bool is_claimed(struct backend *b, const struct key *dev)
-{
-	const struct device *d;
-	bool claimed;
-
-	model_lock(b->model);
-	d = model_find(b->model, dev);
-	claimed = d && d->intent.claim[0];
-	model_unlock(b->model);
-	return claimed;
-}
-
 /* If the claim stays after an undo, the nodes go to its owner, which may have changed. */
 #define STAYS "claimed"
 
 static int record_owners(struct backend *b, struct step *step, struct err *err)
 {
 	struct node_owner group, cdev;
+	struct device dev;
 	struct nodes n;
 	int rc = find_nodes(b, &step->dev, &n, err);
 
@@ -163,7 +152,7 @@ static int record_owners(struct backend *b, struct step *step, struct err *err)
 		return rc;
 	group = owner_of(b, n.group);
 	cdev = owner_of(b, n.cdev);
-	if (is_claimed(b, &step->dev))
+	if (model_copy(b->model, &step->dev, &dev) && dev.intent.claim[0])
 		STR_COPY(step->former, STAYS);
 	else
 		snprintf(step->former, sizeof(step->former), "%u:%u %u:%u", group.uid, group.gid,

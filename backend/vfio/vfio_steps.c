@@ -37,12 +37,6 @@ static const char *override_text(const char *driver)
 	return driver[0] ? driver : "\n";
 }
 
-static int write_override(struct backend *b, const char *driver, struct step *step, unsigned int ms)
-{
-	return step_write(b, step, ms, override_text(driver), PCI_DEVICES "/%s/driver_override",
-			  step->dev.name);
-}
-
 int vfio_lift(struct backend *b, const struct key *dev, const char *former, unsigned int ms)
 {
 	char driver[DRIVER_NAME];
@@ -74,15 +68,16 @@ static bool driver_there(struct backend *b, const char *driver)
 	return sysfs_exists(&b->sys, ROOT_SYS, DRIVERS "/%s", driver);
 }
 
-/* Turns the kernel's errno into the cause, as far as it can be found. */
+/* Turns the kernel's errno, if any, into the cause, as far as it can be found. */
 static int explain(struct backend *b, const struct step *step, const char *op, int rc,
 		   const char *driver, unsigned int ms, struct err *err)
 {
 	const char *name = step->dev.name;
-	int r = step_trouble(b, op, &step->dev, rc, ms, "the driver is still at work", err);
+	int r = rc ? step_trouble(b, op, &step->dev, rc, ms, "the driver is still at work", err)
+		   : 0;
 	char now[DRIVER_NAME];
 
-	if (r)
+	if (r || !rc)
 		return r;
 	if (driver && !driver_there(b, driver))
 		return fail(err, EOPNOTSUPP,
@@ -94,6 +89,15 @@ static int explain(struct backend *b, const struct step *step, const char *op, i
 	return fail(err, rc == -EBUSY ? EBUSY : EIO,
 		    "%s of %s was refused by %s: %s; dmesg may say why", op, name,
 		    driver ? driver : "the kernel", strerror(-rc));
+}
+
+static int write_override(struct backend *b, const char *driver, struct step *step,
+			  unsigned int ms, struct err *err)
+{
+	int rc = step_write(b, step, ms, override_text(driver), PCI_DEVICES "/%s/driver_override",
+			    step->dev.name);
+
+	return explain(b, step, "driver_override", rc, NULL, ms, err);
 }
 
 /* The kernel prints an unset override as "(null)". */
@@ -140,20 +144,15 @@ static int override_learn(struct backend *b, struct step *step, unsigned int ms,
 
 static int override_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	int rc;
-
 	/* Checked first: an override without its driver leaves the device driverless. */
 	if (driver_is_vfio(step->value) && !driver_there(b, step->value))
 		return explain(b, step, step->verb->name, -ENOENT, step->value, ms, err);
-	rc = write_override(b, step->value, step, ms);
-	return rc ? explain(b, step, step->verb->name, rc, NULL, ms, err) : 0;
+	return write_override(b, step->value, step, ms, err);
 }
 
 static int override_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	int rc = write_override(b, step->former, step, ms);
-
-	return rc ? explain(b, step, step->verb->name, rc, NULL, ms, err) : 0;
+	return write_override(b, step->former, step, ms, err);
 }
 
 /* An unbind ends only when the holder closes the device. */
@@ -161,13 +160,10 @@ static int tell_holder(struct backend *b, const struct step *step, unsigned int 
 {
 	bool known = !ask_now(b, ASK_HOLDERS, &step->dev, 1, 0, NULL);
 	struct err held = { 0 };
-	const struct device *dev;
+	struct device dev;
 
-	model_lock(b->model);
-	dev = known ? model_find(b->model, &step->dev) : NULL;
-	if (dev)
-		refuse_used("", dev, &held);
-	model_unlock(b->model);
+	if (known && model_copy(b->model, &step->dev, &dev))
+		refuse_used("", &dev, &held);
 	return step_trouble(
 		b, step->verb->name, &step->dev, -ETIMEDOUT, ms,
 		held.code ? held.text
@@ -193,6 +189,13 @@ static int unbind(struct backend *b, struct step *step, const char *driver, unsi
 				: explain(b, step, step->verb->name, rc, driver, ms, err);
 }
 
+static int bind_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
+{
+	int rc = write_driver(b, step->value, "bind", step, ms);
+
+	return explain(b, step, "bind", rc, step->value, ms, err);
+}
+
 static int unbind_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	return unbind(b, step, step->value, ms, err);
@@ -210,18 +213,8 @@ static int unbind_undo(struct backend *b, struct step *step, unsigned int ms, st
 	driver_now(b, step->dev.name, now);
 	if (!strcmp(now, step->value))
 		return 0; /* never taken from it */
-	rc = write_override(b, step->value, step, ms);
-	if (rc)
-		return explain(b, step, "driver_override", rc, NULL, ms, err);
-	rc = write_driver(b, step->value, "bind", step, ms);
-	return rc ? explain(b, step, "bind", rc, step->value, ms, err) : 0;
-}
-
-static int bind_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
-{
-	int rc = write_driver(b, step->value, "bind", step, ms);
-
-	return rc ? explain(b, step, step->verb->name, rc, step->value, ms, err) : 0;
+	rc = write_override(b, step->value, step, ms, err);
+	return rc ? rc : bind_run(b, step, ms, err);
 }
 
 /* In an undo: a guest or the host may use the device by now. */
@@ -260,7 +253,7 @@ static int probe_run(struct backend *b, struct step *step, unsigned int ms, stru
 	int rc = step_write(b, step, ms, step->dev.name, PCI_PROBE);
 
 	note_probed(b->model, &step->dev);
-	return rc ? explain(b, step, step->verb->name, rc, NULL, ms, err) : 0;
+	return explain(b, step, step->verb->name, rc, NULL, ms, err);
 }
 
 /* Excludes lack of time, of a helper or of the device, and somebody who was faster. */

@@ -177,7 +177,7 @@ static void one_change(struct tree *t, const struct change *c)
 	struct member was = { 0 }, is = { 0 };
 	struct forgets notes = { 0 };
 	struct device copy;
-	const struct device *dev = device_copy(t->conf.model, &c->key, &copy) ? &copy : NULL;
+	const struct device *dev = model_copy(t->conf.model, &c->key, &copy) ? &copy : NULL;
 	uint32_t slot;
 
 	pthread_mutex_lock(&t->lock);

@@ -66,6 +66,9 @@ void model_free(struct model *m); /* the caller keeps the arena, which stays val
 void model_lock(struct model *m);
 void model_unlock(struct model *m);
 
+/* Takes the lock and copies the device's record; false: it is not here. */
+bool model_copy(struct model *m, const struct key *key, struct device *ret);
+
 /* Call these with the lock held. Pointers are valid until model_unlock(). */
 const struct device *model_find(struct model *m, const struct key *key);
 /* In the order of positions: start with *pos 0; stable while devices come and go (a directory
