@@ -371,6 +371,21 @@ void *more_rows(void *rows, size_t n, size_t *cap, size_t size)
 	return grown;
 }
 
+void *rows_upto(void *rows, size_t at, size_t *n, size_t size)
+{
+	size_t more = 2 * at + 64;
+	char *grown;
+
+	if (at < *n)
+		return rows;
+	grown = reallocarray(rows, more, size);
+	if (!grown)
+		return NULL;
+	memset(grown + *n * size, 0, (more - *n) * size);
+	*n = more;
+	return grown;
+}
+
 size_t rows_first(const void *rows, size_t n, size_t size, const void *key,
 		  int (*compare)(const void *row, const void *key))
 {

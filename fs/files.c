@@ -48,7 +48,8 @@ struct files {
 	uint32_t max;
 	int fuse_fd;
 	struct side *side;
-	uint32_t n_side, free;
+	size_t n_side;
+	uint32_t free;
 	uint32_t heads[CHAINS];
 	struct quota opened, texts;
 	uint64_t *due; /* the kh of pollers that files_tell() must wake */
@@ -91,22 +92,13 @@ static void set_free(struct files *f, uint32_t i)
 	f->free = i;
 }
 
-static int grow(struct files *f, uint32_t count)
+/* For a file at this place. */
+static int grow(struct files *f, uint32_t at)
 {
-	uint32_t n = f->n_side ? f->n_side : 64;
-	struct side *side;
+	struct side *side = rows_upto(f->side, at, &f->n_side, sizeof(*side));
 
-	if (count <= f->n_side)
-		return 0;
-	while (n < count)
-		n *= 2;
-	side = reallocarray(f->side, n, sizeof(*side));
-	if (!side)
-		return -ENOMEM;
-	memset(&side[f->n_side], 0, (n - f->n_side) * sizeof(*side));
-	f->side = side;
-	f->n_side = n;
-	return 0;
+	f->side = side ? side : f->side;
+	return side ? 0 : -ENOMEM;
 }
 
 /* Files of a former process are linked again. They count as changed: nobody noticed changes
@@ -176,7 +168,7 @@ void files_free(struct files *f)
 {
 	if (!f)
 		return;
-	for (uint32_t i = 0; i < f->n_side; i++)
+	for (size_t i = 0; i < f->n_side; i++)
 		text_unref(f->side[i].text);
 	free(f->side);
 	quota_free(&f->opened);
@@ -208,7 +200,7 @@ static uint32_t take_place(struct files *f)
 		f->free = f->side[i].next;
 		return i;
 	}
-	if (f->r->used == f->max || grow(f, f->r->used + 1))
+	if (f->r->used == f->max || grow(f, f->r->used))
 		return NOWHERE;
 	f->r->files[f->r->used].fh = 0;
 	return f->r->used++;

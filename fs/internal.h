@@ -56,7 +56,7 @@ struct tree {
 	struct objects *objects;
 	struct sets *sets;
 	struct member *members; /* by slot; n_members places */
-	uint32_t n_members;
+	size_t n_members;
 
 	struct files *files;
 	struct ring *events;

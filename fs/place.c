@@ -123,24 +123,6 @@ static void place_home(struct tree *t, uint32_t slot, bool there, struct forgets
 		take_out(t, home, (struct elem){ slot, slot }, notes);
 }
 
-static int members_grow(struct tree *t, uint32_t count)
-{
-	uint32_t n = t->n_members ? t->n_members : 256;
-	struct member *members;
-
-	if (count <= t->n_members)
-		return 0;
-	while (n < count)
-		n *= 2;
-	members = reallocarray(t->members, n, sizeof(*members));
-	if (!members)
-		return -ENOMEM;
-	memset(&members[t->n_members], 0, (n - t->n_members) * sizeof(*members));
-	t->members = members;
-	t->n_members = n;
-	return 0;
-}
-
 /* Notes rows that the device has lost. */
 static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is,
 		      struct forgets *notes)
@@ -150,9 +132,8 @@ static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is,
 
 	for (size_t i = 0; (row = row_at(kind, i)); i++)
 		if (row_fits(row, was) && !row_fits(row, is))
-			forget_note(notes,
-				    objects_ino(t->objects, slot, row->in ? row->in : ROW_SELF),
-				    FORGET_ENTRY, row->name);
+			forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), FORGET_ENTRY,
+				    row->name);
 }
 
 void forget_rows_list(struct tree *t, uint32_t slot, uint32_t caps)
@@ -168,11 +149,12 @@ void forget_rows_list(struct tree *t, uint32_t slot, uint32_t caps)
 void views_place(struct tree *t, uint32_t slot, const struct device *dev, struct forgets *notes)
 {
 	uint32_t caps = dev ? dev->caps : 0;
-	struct member *m;
+	struct member *m = rows_upto(t->members, slot, &t->n_members, sizeof(*m));
 
-	if (members_grow(t, objects_count(t->objects) + 1))
+	if (!m)
 		return;
-	m = &t->members[slot];
+	t->members = m;
+	m += slot;
 	place_home(t, slot, dev, notes);
 	for (size_t i = 0; i < n_views; i++) {
 		struct place was = m->at[i], is = wanted_place(t, &views[i], slot, dev);

@@ -55,15 +55,11 @@ static struct set *find(const struct sets *s, uint64_t id)
 
 static struct set *make(struct sets *s, uint64_t id)
 {
-	size_t slot = set_slot(id), n = slot < s->n ? s->n : 2 * slot + 64;
-	struct set **heads = n > s->n ? reallocarray(s->heads, n, sizeof(*heads)) : s->heads;
+	size_t slot = set_slot(id);
+	struct set **heads = rows_upto(s->heads, slot, &s->n, sizeof(*heads));
 	struct set *set = heads ? calloc(1, sizeof(*set)) : NULL;
 
-	if (heads) {
-		memset(&heads[s->n], 0, (n - s->n) * sizeof(*heads));
-		s->heads = heads;
-		s->n = n;
-	}
+	s->heads = heads ? heads : s->heads;
 	if (!set)
 		return NULL;
 	set->id = id;

@@ -121,6 +121,8 @@ uint64_t fnv1a(uint64_t h, const char *text, size_t len);
 /* Makes room for one element after n: returns rows, or a larger copy and the new *cap. NULL: no
  * memory, rows stays valid. */
 void *more_rows(void *rows, size_t n, size_t *cap, size_t size);
+/* Likewise for a row at this place, of *n; rows that nobody has written are zero. */
+void *rows_upto(void *rows, size_t at, size_t *n, size_t size);
 /* The index of the first of n sorted rows that is not below the key, as compare(row, key) tells; n:
  * there is none. */
 size_t rows_first(const void *rows, size_t n, size_t size, const void *key,
