@@ -90,8 +90,6 @@ struct entries {
 struct attr {
 	const char *name;
 	uint16_t id;
-	/* id of the directory row that contains it; 0: the object's own directory */
-	uint16_t in;
 	mode_t mode;	     /* S_IFREG if no type is given */
 	uint32_t caps;	     /* enum cap: devices with all of these have the row */
 	uint32_t write_caps; /* and writing needs these; without them it shows no w */
@@ -210,7 +208,7 @@ int row_refuse_write(const struct attr *row, const struct device *dev, struct er
 void row_show(const struct attr *row, const struct subject *s, struct out *o);
 /* Also finds links to it elsewhere. */
 const struct attr *attr_by_id(enum obj_kind kind, uint16_t id);
-const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *name);
+const struct attr *attr_by_name(enum obj_kind kind, const char *name);
 /* Describes the caps of a mask, for people: "PF", "VF, in an IOMMU group". */
 void caps_print(uint32_t caps, struct out *o);
 

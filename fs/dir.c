@@ -87,7 +87,7 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		return;
 	}
 	rows_are_seen(t, &dir);
-	row = attr_by_name(dir.kind, dir.row ? dir.row->id : 0, name);
+	row = dir.row ? NULL : attr_by_name(dir.kind, name);
 	if (row && !node_has(&dir, row))
 		row = NULL;
 	if (row) {
@@ -143,7 +143,7 @@ static uint64_t parent_ino(struct dir_listing *l)
 	uint64_t ino;
 
 	if (n->row)
-		return objects_sibling(n->ino, n->row->in ? n->row->in : ROW_SELF);
+		return objects_sibling(n->ino, ROW_SELF);
 	if (!row)
 		return n->ino;
 	pthread_mutex_lock(&l->tree->lock);
@@ -166,13 +166,12 @@ static void list_dots(struct dir_listing *l, off_t off)
 static void list_rows(struct dir_listing *l, off_t off)
 {
 	const struct attr *row;
-	uint16_t in = l->dir.row ? l->dir.row->id : 0;
 	struct stat st;
 
 	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0;
 	     !l->full && (row = row_at(l->dir.kind, i)); i++) {
 		/* A program that reads all listed files would block in the stream for ever. */
-		if (row->in != in || !node_has(&l->dir, row) || row->flags & ATTR_STREAM)
+		if (!node_has(&l->dir, row) || row->flags & ATTR_STREAM)
 			continue;
 		node_stat(l->tree, &l->dir, row, &st);
 		add(l, row->name, row, &st, CACHE_SECONDS, (off_t)(AT_ROWS + i + 1));
@@ -218,7 +217,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool pl
 	}
 	rows_are_seen(t, &l.dir);
 	list_dots(&l, off);
-	if (off < AT_ENTRIES && !l.full)
+	if (off < AT_ENTRIES && !l.full && !l.dir.row)
 		list_rows(&l, off);
 	if (!l.full)
 		list_entries(&l, off);

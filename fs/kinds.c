@@ -119,12 +119,12 @@ const struct attr *attr_by_id(enum obj_kind kind, uint16_t id)
 	return NULL;
 }
 
-const struct attr *attr_by_name(enum obj_kind kind, uint16_t in, const char *name)
+const struct attr *attr_by_name(enum obj_kind kind, const char *name)
 {
 	const struct attr *row;
 
 	for (size_t i = 0; (row = row_at(kind, i)); i++)
-		if (row->in == in && !strcmp(row->name, name))
+		if (!strcmp(row->name, name))
 			return row;
 	return NULL;
 }

@@ -80,7 +80,7 @@ static void op_link(fuse_req_t req, fuse_ino_t ino, fuse_ino_t parent, const cha
  * kind. */
 static void refuse_name(const struct node *n, const char *name, struct err *err)
 {
-	const struct attr *row = attr_by_name(n->kind, 0, name);
+	const struct attr *row = attr_by_name(n->kind, name);
 	const char *where = n->subject.dev ? n->dev.key.name : "the root of this tree";
 
 	if (row && n->subject.dev)

@@ -77,7 +77,7 @@ static char *make_cell(const struct overview *t, const struct device *dev, const
 	if (!c->files[0])
 		return strdup(key_id(&dev->key, id));
 	for (size_t i = 0; i < ARRAY_SIZE(c->files) && c->files[i] && !cell; i++) {
-		const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), 0, c->files[i]);
+		const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), c->files[i]);
 		bool has = row && row->key && row_fits(row, dev->caps);
 		const char *value = has ? row_value(row, &s, &text) : NULL;
 

@@ -56,7 +56,7 @@ void owners_forget(struct tree *t, const struct key *dev)
 static bool is_born_so(const void *ctx, const char *file, const struct ownership *owner)
 {
 	const struct owner_job *job = ctx;
-	const struct attr *row = attr_by_name(job->n.kind, 0, file);
+	const struct attr *row = attr_by_name(job->n.kind, file);
 	struct stat st = { .st_mode = S_IFDIR | DIR_MODE };
 
 	if (file[0] && (!row || !owner_is_kept(job->tree, job->n.kind, row)))

@@ -113,10 +113,8 @@ struct actor request_actor(fuse_req_t req, uint64_t tag, const struct creds *ope
 
 void request_leaves(struct tree *t, const struct node *n, uint32_t slot)
 {
-	uint16_t dir = n->row->in ? n->row->in : ROW_SELF;
-
 	if (writers_leave(t->writers, slot, n->node))
-		forget_path(t, objects_sibling(n->ino, dir), n->row->name);
+		forget_path(t, objects_sibling(n->ino, ROW_SELF), n->row->name);
 }
 
 /* Written down, so that a write that is sent again gets the same one. */

@@ -224,7 +224,7 @@ int rights_check_value(const struct subject *s, const struct creds *who, const s
 int rights_may(struct tree *t, const struct request *request, const struct creds *who,
 	       struct err *err)
 {
-	const struct attr *row = attr_by_name(kind_of_bus(request->dev.bus), 0, request->file);
+	const struct attr *row = attr_by_name(kind_of_bus(request->dev.bus), request->file);
 	struct device dev = { 0 };
 	const struct subject s = { .tree = t, .dev = &dev };
 	int r;

@@ -143,14 +143,13 @@ static off_t file_size(struct tree *t, const struct node *n, const struct attr *
 static nlink_t count_dirs(struct tree *t, const struct whose *w)
 {
 	const struct entries *entries = w->row ? w->row->entries : obj_type(w->kind)->entries;
-	uint16_t in = w->row ? w->row->id : 0;
 	const struct attr *row;
 	nlink_t n = 0;
 
-	for (size_t i = 0; (row = row_at(w->kind, i)); i++)
-		n += S_ISDIR(row->mode) && row->in == in && row_fits(row, w->caps);
+	for (size_t i = 0; !w->row && (row = row_at(w->kind, i)); i++)
+		n += S_ISDIR(row->mode) && row_fits(row, w->caps);
 	if (entries && !entries->link)
-		n += set_count(t->sets, set_id(w->slot, w->row ? in : ROW_SELF));
+		n += set_count(t->sets, set_id(w->slot, w->row ? w->row->id : ROW_SELF));
 	return n;
 }
 

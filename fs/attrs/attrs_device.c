@@ -34,7 +34,7 @@ static bool reads_so(struct tree *t, const struct request *request)
 {
 	struct device dev = { 0 };
 	const struct subject s = { .tree = t, .dev = &dev };
-	const struct attr *row = attr_by_name(kind_of_bus(request->dev.bus), 0, request->file);
+	const struct attr *row = attr_by_name(kind_of_bus(request->dev.bus), request->file);
 	struct model *m = t->conf.model;
 	const struct device *found;
 	struct out text = { 0 };

@@ -330,7 +330,7 @@ static int check_settle(struct ctl_job *job, const struct key *key, bool owned, 
 			(unsigned int)job->who.opener.uid);
 	if (!key)
 		return rights_check_unborn(job->tree, &job->who.opener, NULL,
-					   attr_by_name(kind_of_bus(BUS_PCI), 0, claim.file), err);
+					   attr_by_name(kind_of_bus(BUS_PCI), claim.file), err);
 	claim.dev = *key;
 	return rights_may(job->tree, &claim, &job->who.opener, err);
 }

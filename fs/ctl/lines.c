@@ -82,7 +82,7 @@ static int find(const struct lines_of *of, struct request *at, struct device *re
 static int find_row(const struct lines_of *of, const struct device *dev, const char *name,
 		    const struct attr **ret, struct err *err)
 {
-	const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), 0, name);
+	const struct attr *row = attr_by_name(kind_of_bus(dev->key.bus), name);
 
 	if (!row || !row->store || row->flags & ATTR_ASIDE)
 		return fail(err, EINVAL,

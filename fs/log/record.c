@@ -307,7 +307,7 @@ void record_refused_open(struct tree *t, struct fuse_req *req, const struct node
 /* The file that stands for one that the driver alone sets: restore asks for the latter. */
 static const char *instead_of(struct model *m, const struct request *w)
 {
-	const struct attr *row = attr_by_name(kind_of_bus(w->dev.bus), 0, w->file);
+	const struct attr *row = attr_by_name(kind_of_bus(w->dev.bus), w->file);
 	const struct device *dev = row && row->instead ? model_find(m, &w->dev) : NULL;
 
 	return dev && !row_takes(row, dev->caps) ? row->instead : NULL;

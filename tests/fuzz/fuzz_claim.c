@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(err.code > 0 && err.text[0] && !strchr(err.text, '\n'));
 		check(!request.file[0]);
 	} else if (!(row->flags & (ATTR_ASIDE | ATTR_ALIAS))) {
-		check(attr_by_name(OBJ_DEVICE, 0, request.file) == row);
+		check(attr_by_name(OBJ_DEVICE, request.file) == row);
 		check(key_eq(&request.dev, &dev.key) &&
 		      strlen(request.value) < sizeof(request.value));
 	}

@@ -39,7 +39,7 @@ static void judge(char *line, bool own)
 		check(err.code > 0 && err.text[0] && !strchr(err.text, '\n'));
 		return;
 	}
-	check(attr_by_name(OBJ_DEVICE, 0, request.file) != NULL);
+	check(attr_by_name(OBJ_DEVICE, request.file) != NULL);
 	check(key_eq(&request.dev, &home) && request.child <= 8 &&
 	      strlen(request.value) < sizeof(request.value));
 }

@@ -48,7 +48,7 @@ static void write_line(struct devices *t, char *line, bool set, unsigned int *wr
 
 	check(slash == line + 1 && value && !strncmp(slash, "/allocated_to ", 14));
 	check(line[0] >= 'a' && line[0] < 'a' + COUNT);
-	check(!request_parse(&s, attr_by_name(OBJ_DEVICE, 0, "allocated_to"), ++value, &request, &err));
+	check(!request_parse(&s, attr_by_name(OBJ_DEVICE, "allocated_to"), ++value, &request, &err));
 	check(set || !strcmp(value, "none"));
 	check(!(*written & 1u << (line[0] - 'a')));
 	*written |= 1u << (line[0] - 'a');

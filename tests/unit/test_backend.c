@@ -106,7 +106,7 @@ DEFINE_TEST(files_have_methods)
 			CHECK(method_find(methods, &request));
 	}
 	for (; *methods; methods++) {
-		row = attr_by_name(OBJ_DEVICE, 0, (*methods)->file);
+		row = attr_by_name(OBJ_DEVICE, (*methods)->file);
 		CHECK(row && row->store);
 	}
 	fake_close(&w);

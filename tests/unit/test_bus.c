@@ -55,7 +55,7 @@ static struct key put(struct tree *t, const char *id, const char *claim)
 /* What lies below the root's directory under that name. */
 static int find(struct tree *t, const char *dir, const char *name, struct node *ret)
 {
-	const struct attr *row = attr_by_name(OBJ_ROOT, 0, dir);
+	const struct attr *row = attr_by_name(OBJ_ROOT, dir);
 	uint32_t slot;
 	uint64_t ino = 0;
 
@@ -74,7 +74,7 @@ static const char *shown(const struct node *n, const char *file)
 	static char text[4096];
 	struct out o = { 0 };
 
-	row_show(attr_by_name(n->kind, 0, file), &n->subject, &o);
+	row_show(attr_by_name(n->kind, file), &n->subject, &o);
 	str_copy(text, sizeof(text), out_text(&o));
 	out_free(&o);
 	return text;
@@ -105,8 +105,8 @@ static void check_device(struct tree *t, const char *dir, const char *name, cons
 	CHECK_STR(shown(&n, "state"), "claimed\n");
 	CHECK(!strncmp(shown(&n, "kind"), kind, strlen(kind)));
 	/* What only PCI has it has not. */
-	CHECK(!node_has(&n, attr_by_name(n.kind, 0, "vendor")));
-	CHECK(!node_has(&n, attr_by_name(n.kind, 0, "sriov_numvfs")));
+	CHECK(!node_has(&n, attr_by_name(n.kind, "vendor")));
+	CHECK(!node_has(&n, attr_by_name(n.kind, "sriov_numvfs")));
 }
 
 DEFINE_TEST(devices_of_any_bus_have_a_directory)
@@ -159,7 +159,7 @@ DEFINE_TEST(devices_of_any_bus_are_told)
 DEFINE_TEST(views_have_devices_of_any_bus)
 {
 	struct tree *t = start();
-	const struct view *claims = view_by_dir(attr_by_name(OBJ_ROOT, 0, "claims")->id);
+	const struct view *claims = view_by_dir(attr_by_name(OBJ_ROOT, "claims")->id);
 	struct out o = { 0 };
 	uint32_t label, slot;
 	struct node n = { 0 };

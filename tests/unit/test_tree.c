@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the tables promise, and what becomes of a text that is written. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -19,14 +20,13 @@ static void check_row(enum obj_kind kind, const struct attr *row)
 {
 	CHECK(row->id > ROW_SELF && row->id < ROW_MAX);
 	CHECK(attr_by_id(kind, row->id) == row);
-	CHECK(attr_by_name(kind, row->in, row->name) == row);
+	CHECK(attr_by_name(kind, row->name) == row);
 	CHECK(!row_readable(row) == !(row->mode & 0444) || S_ISDIR(row->mode));
 	CHECK(!row->key || row->show);
 	CHECK(!row_writable(row) == !(row->mode & 0222) || row->mode & S_IFMT);
 	CHECK(!(row->flags & ATTR_CONST && row->store));
 	CHECK(!row->store || strlen(row->name) < REQUEST_FILE);
 	CHECK(row->help);
-	CHECK(!row->in || S_ISDIR(attr_by_id(kind, row->in)->mode));
 }
 
 DEFINE_TEST(rows_are_complete)
@@ -174,7 +174,7 @@ static int claim(const char *text, struct request *request, struct err *err)
 
 	*request = (struct request){ 0 };
 	*err = (struct err){ 0 };
-	return request_parse(&s, attr_by_name(OBJ_DEVICE, 0, "claim"), text, request, err);
+	return request_parse(&s, attr_by_name(OBJ_DEVICE, "claim"), text, request, err);
 }
 
 static int value_store(const struct subject *s, const char *text, struct request *ret,
@@ -244,7 +244,7 @@ DEFINE_TEST(reset_takes_any_name)
 {
 	struct device dev = sample();
 	struct subject s = { .dev = &dev };
-	const struct attr *row = attr_by_name(OBJ_DEVICE, 0, "reset");
+	const struct attr *row = attr_by_name(OBJ_DEVICE, "reset");
 	struct request request;
 	struct err err = { 0 };
 
@@ -259,7 +259,7 @@ static void row_shows(const struct device *dev, const char *file, const char *pa
 	struct subject s = { .dev = dev };
 	struct out o = { 0 };
 
-	row_show(attr_by_name(OBJ_DEVICE, 0, file), &s, &o);
+	row_show(attr_by_name(OBJ_DEVICE, file), &s, &o);
 	CHECK_IN(o.data, part);
 	out_free(&o);
 }
@@ -398,7 +398,7 @@ static size_t count(struct tree *t, uint32_t slot, uint16_t row)
 
 static uint16_t dir_id(const char *name)
 {
-	return attr_by_name(OBJ_ROOT, 0, name)->id;
+	return attr_by_name(OBJ_ROOT, name)->id;
 }
 
 DEFINE_TEST(views_show_and_let_go)
@@ -448,7 +448,7 @@ static mode_t mode_of(struct tree *t, const char *name, const char *file)
 	struct node n;
 	struct stat st;
 
-	CHECK_EQ(node_get(t, objects_ino(t->objects, slot, attr_by_name(OBJ_DEVICE, 0, file)->id),
+	CHECK_EQ(node_get(t, objects_ino(t->objects, slot, attr_by_name(OBJ_DEVICE, file)->id),
 			  &n),
 		 0);
 	node_stat(t, &n, n.row, &st);
@@ -502,4 +502,19 @@ DEFINE_TEST(node_ids_outlive_the_process)
 	CHECK_EQ(node_get(again, ino, &n), 0);
 	CHECK_STR(n.name, "0000:02:00.0");
 	CHECK_EQ(node_get(again, ino + 1000, &n), -ESTALE);
+}
+
+DEFINE_TEST(rows_that_nobody_wrote_are_zero)
+{
+	size_t n = 0;
+	uint32_t *rows = rows_upto(NULL, 0, &n, sizeof(*rows)), *more;
+
+	CHECK(rows && n);
+	memset(rows, 0xff, n * sizeof(*rows));
+	CHECK(rows_upto(rows, n - 1, &n, sizeof(*rows)) == rows);
+	more = rows_upto(rows, 1000, &n, sizeof(*rows));
+	CHECK(more && n > 1000);
+	CHECK_EQ(more[0], UINT32_MAX);
+	CHECK_EQ(more[1000] | more[n - 1], 0);
+	free(more);
 }
