@@ -82,13 +82,13 @@ static void observe(const struct sysfs *at, const struct key *dev, struct facts 
 /* Reads the node's number from a line such as "Device Minor: \t 0". False if there is none. */
 static bool read_node(const struct sysfs *s, const char *address, char *ret, size_t size)
 {
-	char text[SYSFS_VALUE], digits[10];
+	char text[SYSFS_VALUE], digits[11] = "";
 	const char *minor;
 
 	if (sysfs_read(s, ROOT_PROC, text, sizeof(text), GPUS "/%s/information", address) < 0)
 		return false;
 	minor = strstr(text, "Device Minor:");
-	if (!minor || sscanf(minor, "Device Minor: %9[0-9]", digits) != 1)
+	if (!minor || sscanf(minor, "Device Minor:%*[ \t]%10[0-9]", digits) != 1 || digits[9])
 		return false;
 	snprintf(ret, size, "nvidia%s", digits);
 	return true;

@@ -184,11 +184,22 @@ static void end_stuck(struct model *m, const struct key *pf)
 	model_unlock(m);
 }
 
+/* A log may be one of a process that ran foreign code. */
+static int number_of(const char *text, unsigned int *ret, struct err *err)
+{
+	uint64_t n = 0;
+	int rc = parse_u64(text, UINT16_MAX, &n);
+
+	*ret = (unsigned int)n;
+	return rc ? fail(err, EINVAL, "%s is not a number of VFs", text) : 0;
+}
+
 static int numvfs_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	unsigned int n = (unsigned int)atoi(step->value), had = 0;
-	int rc = sriov_count(b, &step->dev, &had, err);
+	unsigned int n = 0, had = 0;
+	int rc = number_of(step->value, &n, err);
 
+	rc = rc ? rc : sriov_count(b, &step->dev, &had, err);
 	if (rc)
 		return rc;
 	note_claims(b->model, &step->dev);
@@ -311,6 +322,8 @@ static int make_again(struct backend *b, struct step *step, unsigned int had, un
 	       (any_stored(&pf.intent) && had != n && reads_on(b, &step->dev)));
 	if (off)
 		rc = set_autoprobe(b, step, "0", ms, err);
+	if (!rc && off) /* that may have taken a while */
+		rc = sriov_count(b, &step->dev, &had, err);
 	rc = rc ? rc : set_number(b, step, had, n, ms, err);
 	if (off && !step->late)
 		on = write_autoprobe(b, step, "1", ms, rc ? NULL : err);
@@ -328,8 +341,10 @@ static int make_again(struct backend *b, struct step *step, unsigned int had, un
 
 static int numvfs_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
-	unsigned int n = (unsigned int)atoi(step->former), had = 0;
-	int rc = sriov_count(b, &step->dev, &had, err);
+	unsigned int n = 0, had = 0;
+	int rc = number_of(step->former, &n, err);
+
+	rc = rc ? rc : sriov_count(b, &step->dev, &had, err);
 
 	if (!rc && had && had != n) /* the kernel would wait for a holder without end */
 		rc = step_refuse_undo(b, step, numvfs_refuse, err);
