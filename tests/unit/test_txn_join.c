@@ -85,7 +85,8 @@ static void held(void *ctx)
 
 static void ask(void *verdict)
 {
-	submit(&turns, 0, "5", verdict);
+	txn_submit(turns.e, &(struct request){ .dev = dev_key(0), .file = "level", .value = "5" }, 1,
+		   &(struct actor){ .tag = 7 }, told, verdict);
 }
 
 static void behind(void *verdict)
