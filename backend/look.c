@@ -74,11 +74,18 @@ void looks_stop(struct looks *looks)
 	pthread_mutex_unlock(&looks->lock);
 }
 
-/* Call it with the lock held. */
+/* Call it with the lock held, which is free while /proc is read: each look takes it at each
+ * device. */
 static bool hangs(struct look *l)
 {
-	return is_late(l, l->patience_ms) &&
-	       (is_late(l, STARVED * l->patience_ms) || !thread_runs(atomic_load(&l->tid)));
+	bool runs;
+
+	if (!is_late(l, l->patience_ms) || is_late(l, STARVED * l->patience_ms))
+		return is_late(l, l->patience_ms);
+	pthread_mutex_unlock(&l->b->looks.lock);
+	runs = thread_runs(atomic_load(&l->tid));
+	pthread_mutex_lock(&l->b->looks.lock);
+	return !l->over && !runs && is_late(l, l->patience_ms);
 }
 
 /* Waits until the look has ended; false if it stays at one device for too long. */
