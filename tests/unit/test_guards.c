@@ -222,7 +222,7 @@ static void to_host(struct device *dev)
 	dev->facts.use = USE_HOST;
 }
 
-/* Somebody may use a device by vfio whom nobody claims it for: DPDK, SPDK. */
+/* A program such as DPDK or SPDK may use a device by vfio that nobody has claimed. */
 DEFINE_TEST(guards_look_again_only_where_somebody_may_come_unheard)
 {
 	put_machine_with_stick();
