@@ -11,22 +11,31 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
+#include "pcidevfs/say.h"
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 
-#define BURST_MS 25 /* a burst of events is one question */
+#define BURST_MS 25  /* a burst of events is one question */
 #define PAUSE_MS 100 /* between two of a row: a helper walks /proc, or the whole block layer */
 #define WATCH_MS 2000
 #define AGAIN_MS 1000
 #define AGAIN_MAX_MS 30000
 
-const struct ask_row *const asks[ASK_COUNT] = {
-	[ASK_CRITICAL] = &ask_critical, [ASK_HOLDERS] = &ask_holders,
-	[ASK_VFCONF] = &ask_vfconf,	[ASK_DAEMONS] = &ask_daemons,
-	[ASK_SERIAL] = &ask_serial,	[ASK_RESERVED] = &ask_reserved,
-	[ASK_LIVENESS] = &ask_liveness, [ASK_AWAITED] = &ask_awaited,
-	[ASK_VGPUS] = &ask_vgpus,
-};
+bool asker_watch(struct asker *asker, const struct ask_row *const *rows)
+{
+	while (rows && *rows && asker->n < ASKS_MAX)
+		asker->of[asker->n++].row = *rows++;
+	return !rows || !*rows;
+}
+
+struct ask_state *ask_state(struct backend *b, const struct ask_row *row)
+{
+	for (size_t i = 0; i < b->asker.n; i++)
+		if (b->asker.of[i].row == row)
+			return &b->asker.of[i];
+	say("nobody watches %s", row->what);
+	abort();
+}
 
 bool ask_set_has(const struct ask_set *set, const struct key *key)
 {
@@ -62,7 +71,7 @@ static void set_drop(struct ask_set *set, const struct ask_set *these)
 
 int ask_takes(const struct asking *a, const struct key *dev)
 {
-	struct ask_state *s = &a->b->asker.of[a->ask];
+	struct ask_state *s = ask_state(a->b, a->row);
 	int rc;
 
 	if (!a->lane)
@@ -78,10 +87,9 @@ int ask_takes(const struct asking *a, const struct key *dev)
 
 /* Asks the next question of a lane. Call it with the lock held, which it leaves meanwhile. Returns
  * whether there is something to ask again. */
-static bool ask_next(struct backend *b, enum ask ask, struct ask_lane *lane)
+static bool ask_next(struct backend *b, struct ask_state *s, struct ask_lane *lane)
 {
-	struct ask_state *s = &b->asker.of[ask];
-	struct asking a = { .b = b, .ask = ask, .lane = lane, .own = lane == &s->own };
+	struct asking a = { .b = b, .row = s->row, .lane = lane, .own = lane == &s->own };
 	uint64_t number = ++lane->started;
 	int rc;
 
@@ -107,11 +115,11 @@ static bool ask_next(struct backend *b, enum ask ask, struct ask_lane *lane)
 }
 
 /* If our thread is asking about all of these, waits for that. Call it with the lock held. */
-static bool await_own(struct asker *asker, enum ask ask, const struct key *devs, size_t n,
-		      uint64_t since)
+static bool await_own(struct asker *asker, const struct ask_state *s, const struct key *devs,
+		      size_t n, uint64_t since)
 {
-	struct timespec until = in_ms(asks[ask]->deadline_ms);
-	const struct ask_lane *own = &asker->of[ask].own;
+	struct timespec until = in_ms(s->row->deadline_ms);
+	const struct ask_lane *own = &s->own;
 	bool covers = since && own->asks && own->began_us > since && (devs || own->now.all);
 	uint64_t number = own->started;
 	int rc = 0;
@@ -124,15 +132,15 @@ static bool await_own(struct asker *asker, enum ask ask, const struct key *devs,
 }
 
 /* Questions of operations that come during one share the next. */
-static int share(struct backend *b, enum ask ask, const struct key *devs, size_t n, uint64_t since)
+static int share(struct backend *b, struct ask_state *s, const struct key *devs, size_t n,
+		 uint64_t since)
 {
-	struct timespec until = in_ms(3 * asks[ask]->deadline_ms);
-	struct ask_state *s = &b->asker.of[ask];
+	struct timespec until = in_ms(3 * s->row->deadline_ms);
 	uint64_t wanted;
 	int rc = 0;
 
 	pthread_mutex_lock(&b->asker.lock);
-	if (!await_own(&b->asker, ask, devs, n, since)) {
+	if (!await_own(&b->asker, s, devs, n, since)) {
 		set_add(&s->ops.next, devs, n);
 		wanted = s->ops.started + 1;
 		while (s->ops.ended < wanted && rc != ETIMEDOUT)
@@ -140,7 +148,7 @@ static int share(struct backend *b, enum ask ask, const struct key *devs, size_t
 				rc = pthread_cond_timedwait(&b->asker.ended, &b->asker.lock,
 							    &until);
 			else
-				ask_next(b, ask, &s->ops);
+				ask_next(b, s, &s->ops);
 		/* If a later one has failed, ours may have. */
 		rc = s->ops.ended < wanted ? -ETIMEDOUT : s->ops.failed < wanted ? 0 : s->ops.rc;
 	}
@@ -149,46 +157,44 @@ static int share(struct backend *b, enum ask ask, const struct key *devs, size_t
 }
 
 /* Call it with the lock held. */
-static void make_due(struct backend *b, enum ask ask, uint64_t *due, uint64_t at)
+static void make_due(struct backend *b, const struct ask_state *s, uint64_t *due, uint64_t at)
 {
 	if (*due && *due <= at)
 		return;
 	*due = at;
-	pthread_cond_signal(&b->asker.threads[asks[ask]->thread].wake);
+	pthread_cond_signal(&b->asker.threads[s->row->thread].wake);
 }
 
-static void want(struct backend *b, enum ask ask, const struct key *devs, size_t n, unsigned int ms)
+static void want(struct backend *b, struct ask_state *s, const struct key *devs, size_t n,
+		 unsigned int ms)
 {
-	struct ask_state *s = &b->asker.of[ask];
-
 	pthread_mutex_lock(&b->asker.lock);
 	set_add(&s->own.next, devs, n);
-	make_due(b, ask, &s->due_ms, now_ms() + ms);
+	make_due(b, s, &s->due_ms, now_ms() + ms);
 	pthread_mutex_unlock(&b->asker.lock);
 }
 
-void ask_soon(struct backend *b, enum ask ask, const struct key *key, unsigned int ms)
+void ask_soon(struct backend *b, const struct ask_row *row, const struct key *key, unsigned int ms)
 {
-	want(b, ask, key, 1, ms);
+	want(b, ask_state(b, row), key, 1, ms);
 }
 
-int ask_now(struct backend *b, enum ask ask, const struct key *devs, size_t n, uint64_t since,
-	    struct err *err)
+int ask_now(struct backend *b, const struct ask_row *row, const struct key *devs, size_t n,
+	    uint64_t since, struct err *err)
 {
-	bool alone = asks[ask]->batch;
-	struct asking a = { .b = b, .ask = ask };
-	int rc = alone ? ask_run(&a, devs, n) : share(b, ask, devs, n, since);
+	struct ask_state *s = ask_state(b, row);
+	struct asking a = { .b = b, .row = row };
+	int rc = row->batch ? ask_run(&a, devs, n) : share(b, s, devs, n, since);
 
 	if (!rc)
 		return 0;
-	if (!alone)
-		want(b, ask, devs, n, 0);
-	return fail(err, -rc, "cannot determine %s: %s; see health", asks[ask]->what,
-		    strerror(-rc));
+	if (!row->batch)
+		want(b, s, devs, n, 0);
+	return fail(err, -rc, "cannot determine %s: %s; see health", row->what, strerror(-rc));
 }
 
-int ask_touched(struct backend *b, enum ask ask, const struct touched *v, size_t n,
-		bool (*needs)(enum ask ask, const struct device *dev), struct err *err)
+int ask_touched(struct backend *b, const struct ask_row *row, const struct touched *v, size_t n,
+		bool (*needs)(const struct ask_row *row, const struct device *dev), struct err *err)
 {
 	_free_ struct key *devs = calloc(n + 1, sizeof(*devs));
 	size_t found = 0;
@@ -199,18 +205,58 @@ int ask_touched(struct backend *b, enum ask ask, const struct touched *v, size_t
 	for (size_t i = 0; i < n; i++) {
 		const struct device *dev = model_find(b->model, &v[i].key);
 
-		if (dev && (!needs || needs(ask, dev)))
+		if (dev && (!needs || needs(row, dev)))
 			devs[found++] = dev->key;
 	}
 	model_unlock(b->model);
-	return found ? ask_now(b, ask, devs, found, 0, err) : 0;
+	return found ? ask_now(b, row, devs, found, 0, err) : 0;
+}
+
+/* The number of the question in which our thread asks about a device now or soon; 0: none. Call it
+ * with the lock held. */
+static uint64_t asked_in(const struct ask_state *s, const struct key *key)
+{
+	const struct ask_lane *own = &s->own;
+
+	if (ask_set_has(&own->next, key) && s->due_ms && s->due_ms <= now_ms() + PAUSE_MS)
+		return own->started + 1;
+	return own->asks && ask_set_has(&own->now, key) ? own->started : 0;
+}
+
+void ask_await(struct backend *b, const struct ask_row *row, const struct key *key,
+	       const struct key *devs, size_t n, unsigned int ms)
+{
+	struct ask_state *s = ask_state(b, row);
+	struct timespec until = in_ms(ms);
+	uint64_t number;
+	int rc = 0;
+
+	if (n)
+		want(b, s, devs, n, 0);
+	pthread_mutex_lock(&b->asker.lock);
+	number = asked_in(s, key);
+	while (s->own.ended < number && !b->asker.stop && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&b->asker.ended, &b->asker.lock, &until);
+	pthread_mutex_unlock(&b->asker.lock);
 }
 
 void ask_changed(struct backend *b, const struct key *key)
 {
-	for (int ask = 0; ask < ASK_COUNT; ask++)
-		if (asks[ask]->follows)
-			ask_soon(b, ask, key, BURST_MS);
+	for (size_t i = 0; i < b->asker.n; i++)
+		if (b->asker.of[i].row->follows)
+			want(b, &b->asker.of[i], key, 1, BURST_MS);
+}
+
+void ask_settle(struct backend *b, const struct ask_row *row)
+{
+	struct ask_state *s = ask_state(b, row);
+	struct timespec until = in_ms(row->deadline_ms);
+	int rc = 0;
+
+	pthread_mutex_lock(&b->asker.lock);
+	while (s->own.asks && rc != ETIMEDOUT)
+		rc = pthread_cond_timedwait(&b->asker.ended, &b->asker.lock, &until);
+	pthread_mutex_unlock(&b->asker.lock);
 }
 
 /* When our thread asks next; 0: never. Call it with the lock held. */
@@ -222,10 +268,8 @@ static uint64_t next_ms(const struct ask_state *s)
 }
 
 /* Call it with the lock held. */
-static void ask_own(struct backend *b, enum ask ask)
+static void ask_own(struct backend *b, struct ask_state *s)
 {
-	const struct ask_row *row = asks[ask];
-	struct ask_state *s = &b->asker.of[ask];
 	unsigned int again;
 
 	if (s->all_ms && s->all_ms <= now_ms()) {
@@ -233,14 +277,14 @@ static void ask_own(struct backend *b, enum ask ask)
 		s->all_ms = 0;
 	}
 	s->due_ms = 0;
-	again = ask_next(b, ask, &s->own) ? row->period_ms : 0;
-	if (s->own.failed == s->own.ended && row->retries)
+	again = ask_next(b, s, &s->own) ? s->row->period_ms : 0;
+	if (s->own.failed == s->own.ended && s->row->retries)
 		again = back_off(&s->pause, AGAIN_MS, AGAIN_MAX_MS);
 	else
 		s->pause = 0;
 	s->rest_ms = now_ms() + PAUSE_MS;
 	if (again)
-		make_due(b, ask, &s->all_ms, now_ms() + again);
+		make_due(b, s, &s->all_ms, now_ms() + again);
 }
 
 /* Asks what is due, or waits for it. Call it with the lock held. */
@@ -249,12 +293,12 @@ static void serve_one(struct backend *b, struct asker_thread *t)
 	uint64_t now = now_ms(), first = UINT64_MAX;
 	struct timespec until;
 
-	for (int ask = 0; ask < ASK_COUNT; ask++) {
-		uint64_t at = t == &b->asker.threads[asks[ask]->thread] ? next_ms(&b->asker.of[ask])
-								       : 0;
+	for (size_t i = 0; i < b->asker.n; i++) {
+		struct ask_state *s = &b->asker.of[i];
+		uint64_t at = t == &b->asker.threads[s->row->thread] ? next_ms(s) : 0;
 
 		if (at && at <= now) {
-			ask_own(b, ask);
+			ask_own(b, s);
 			return;
 		}
 		first = at && at < first ? at : first;
@@ -279,12 +323,15 @@ static void *asker_main(void *arg)
 }
 
 /* What is watched may have changed. */
-static void arm(struct backend *b)
+static void arm(struct backend *b, change_bits bits)
 {
 	pthread_mutex_lock(&b->asker.lock);
-	for (int ask = 0; ask < ASK_COUNT; ask++)
-		if (asks[ask]->thread == ASKER_WATCH && !b->asker.of[ask].all_ms)
-			make_due(b, ask, &b->asker.of[ask].all_ms, now_ms() + WATCH_MS);
+	for (size_t i = 0; i < b->asker.n; i++) {
+		struct ask_state *s = &b->asker.of[i];
+
+		if (s->row->on & bits && !s->all_ms)
+			make_due(b, s, &s->all_ms, now_ms() + WATCH_MS);
+	}
 	pthread_mutex_unlock(&b->asker.lock);
 }
 
@@ -297,43 +344,41 @@ static void find_let_go(struct backend *b, const struct key *key)
 	model_lock(b->model);
 	dev = model_find(b->model, key);
 	if (dev && dev->let_go)
-		ask_soon(b, ASK_HOLDERS, key, 0);
+		ask_soon(b, &ask_holders, key, 0);
 	model_unlock(b->model);
 }
 
 static void changed(void *ctx, const struct change *changes, size_t n)
 {
-	bool watch = false;
+	change_bits bits = 0;
 
 	for (size_t i = 0; i < n; i++) {
-		watch |= changes[i].action != ACTION_REMOVE &&
-			 changes[i].bits &
-				 (CH_CLAIM | CH_NUMVFS | CH_FACT(driver) | CH_UNSATISFIED);
+		bits |= changes[i].action == ACTION_REMOVE ? 0 : changes[i].bits;
 		if (changes[i].bits & CH_ALLOCATED)
 			find_let_go(ctx, &changes[i].key);
 	}
-	if (watch)
-		arm(ctx);
+	arm(ctx, bits);
 }
 
 void asker_hear(struct backend *b)
 {
 	model_observe(b->model, &(struct observer){ changed, b });
+	arm(b, CH_ALL); /* a former process may have left claims */
 }
 
-void asker_open(struct backend *b)
+void asker_open(struct asker *asker)
 {
-	pthread_mutex_init(&b->asker.lock, NULL);
-	cond_init(&b->asker.ended);
+	pthread_mutex_init(&asker->lock, NULL);
+	cond_init(&asker->ended);
 	for (int i = 0; i < ASKERS; i++)
-		cond_init(&b->asker.threads[i].wake);
-	arm(b); /* a former process may have left claims */
+		cond_init(&asker->threads[i].wake);
 }
 
 void asker_free(struct backend *b)
 {
 	free(b->asker.hung);
-	for (int i = 0; i < ASK_COUNT; i++)
+	free(b->seen);
+	for (size_t i = 0; i < b->asker.n; i++)
 		free(b->asker.of[i].told.v);
 	free(b->liveness.v);
 	for (int i = 0; i < ASKERS; i++)
@@ -361,6 +406,7 @@ void asker_stop(struct backend *b)
 	b->asker.stop = true;
 	for (int i = 0; i < ASKERS; i++)
 		pthread_cond_signal(&b->asker.threads[i].wake);
+	pthread_cond_broadcast(&b->asker.ended);
 	pthread_mutex_unlock(&b->asker.lock);
 	for (int i = 0; i < ASKERS; i++)
 		if (b->asker.threads[i].b)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Facts that helpers tell. A row of asks[] names the request, the devices that it is about and what
- * is done with the answer; all rows are asked in one way. Of a batch that is late each device is
- * asked alone, and a device at which a helper hangs is not asked again before that helper ends. */
+/* Facts that helpers tell. A row names the request, the devices that it is about and what is done
+ * with the answer; who needs it has it in its list `watch` (bus.h, ops.h, guards.h), and all rows
+ * are asked in one way. Of a batch that is late each device is asked alone, and a device at which a
+ * helper hangs is not asked again before that helper ends. */
 #ifndef PCIDEVFS_BACKEND_ASK_H
 #define PCIDEVFS_BACKEND_ASK_H
 
@@ -12,6 +13,7 @@
 #include <stdint.h>
 
 #include "newest.h"
+#include "pcidevfs/change.h"
 #include "pcidevfs/key.h"
 #include "pcidevfs/step.h"
 
@@ -23,23 +25,10 @@ struct out;
 struct sysfs;
 struct touched;
 
-/* In the order in which they are asked if several are due. */
-enum ask {
-	ASK_CRITICAL,
-	ASK_HOLDERS,
-	ASK_VFCONF,
-	ASK_DAEMONS,
-	ASK_SERIAL,
-	ASK_RESERVED,
-	ASK_LIVENESS,
-	ASK_AWAITED,
-	ASK_VGPUS,
-	ASK_COUNT
-};
-
 /* The threads that ask. One alone would not do: a walk of /proc may take seconds, a card may take
- * many to tell its serial, and signs of life are read every other second. */
-enum { ASKER_GUARDS, ASKER_CARDS, ASKER_WATCH, ASKERS };
+ * many to tell its serial, a driver's library as many to wake its cards, and signs of life are read
+ * every other second. */
+enum { ASKER_GUARDS, ASKER_CARDS, ASKER_LIBRARY, ASKER_WATCH, ASKERS };
 
 /* An answer: lines "<id> <text>"; those about no device have "-" for an id. */
 struct told {
@@ -65,19 +54,24 @@ struct ask_row {
 	const char *what;    /* for sentences */
 	unsigned int deadline_ms;
 	/* Devices in a request, and the deadline of one that is asked about alone. 0: one request
-	 * for the whole question, and operations that wait for the same share it. */
+	 * for the whole question, and operations that wait for the same share it. 1, and a deadline:
+	 * all side by side. */
 	size_t batch;
 	unsigned int each_ms;
 	unsigned int thread;
 	unsigned int period_ms; /* after which all are asked again; 0: not */
 	bool retries;		/* likewise after a failure */
 	bool follows;		/* asked after each look at a device */
-	/* Instead of a request; look_at(). */
+	bool calm;		/* an operation on a device puts off even a question about all */
+	bool first;		/* ... and before anybody is served */
+	change_bits on; /* after these changes all are asked, for there may be something now */
+	/* Instead of a request; look_at(). It waits PATIENCE_MS for each device that hangs, and
+	 * deadline_ms is for operations that wait for the answer to another one. */
 	int (*look)(struct backend *b, const struct touched *v, size_t n, unsigned int patience_ms);
 	/* Is there anything to ask again? NULL: if which() takes any. */
 	bool (*again)(struct model *m);
 	/* Could an answer differ from what is known? Called with the model locked, as the next
-	 * two. */
+	 * two; it may edit the device, whose facts say why it is not asked. */
 	enum ask_which (*which)(struct backend *b, const struct device *dev);
 	/* Who can tell it of this device? NULL: itself. */
 	const struct device *(*teller)(struct model *m, const struct device *dev);
@@ -87,10 +81,9 @@ struct ask_row {
 	void (*heard)(struct backend *b, bool all, const struct told *t);
 	void (*after)(struct backend *b);
 };
-extern const struct ask_row *const asks[ASK_COUNT];
 /* Each stands at the end of a file. */
-extern const struct ask_row ask_awaited, ask_critical, ask_daemons, ask_holders, ask_liveness,
-	ask_reserved, ask_serial, ask_vfconf, ask_vgpus;
+extern const struct ask_row ask_critical, ask_holders, ask_liveness, ask_reserved, ask_serial,
+	ask_siblings, ask_vfconf;
 
 /* In a helper: what a device tells, "" nothing. waking: it may be woken. -errno: a resource of ours
  * ran out, and nothing is known. */
@@ -119,6 +112,8 @@ struct ask_lane {
 	int rc;				 /* of the last that failed; -EAGAIN: some were put off */
 };
 
+#define ASKS_MAX 16
+
 struct asker {
 	pthread_mutex_t lock;
 	pthread_cond_t ended; /* a question has ended */
@@ -128,8 +123,10 @@ struct asker {
 		pthread_t id;
 	} threads[ASKERS];
 	atomic_bool stop;
-	/* lock guards all below. */
+	size_t n;
+	/* lock guards all below but the rows. Due ones are asked in this order. */
 	struct ask_state {
+		const struct ask_row *row;
 		struct ask_lane ops, own; /* of operations, and of our thread */
 		struct newest told; /* while one of them asks, by began_us */
 		/* When own is asked its next question, and about all; 0: never. But not before
@@ -137,9 +134,9 @@ struct asker {
 		uint64_t due_ms, all_ms, rest_ms;
 		unsigned int pause;
 		atomic_int result; /* of the last answer, for health */
-	} of[ASK_COUNT];
+	} of[ASKS_MAX];
 	struct ask_hung {
-		enum ask ask;
+		const struct ask_row *row;
 		struct key key;
 		uint64_t birth;
 		struct helper_id who;
@@ -147,7 +144,11 @@ struct asker {
 	size_t n_hung, cap_hung;
 };
 
-void asker_open(struct backend *b);
+void asker_open(struct asker *asker);
+/* Adds the rows of a list `watch`: NULL-terminated, or NULL. False: there is no room for all. */
+bool asker_watch(struct asker *asker, const struct ask_row *const *rows);
+/* Of a row that was added; without one it ends the process. */
+struct ask_state *ask_state(struct backend *b, const struct ask_row *row);
 void asker_free(struct backend *b);
 /* Asks as devices change. Call it once nothing can fail any more, because the model keeps its
  * observers, and before the model notifies them. */
@@ -159,28 +160,35 @@ void asker_stop(struct backend *b);
 
 /* Blocks until an answer about these devices (NULL: all) is in the model that was begun after
  * `since` (us); 0: after now. Returns 0, or -errno with a sentence. */
-int ask_now(struct backend *b, enum ask ask, const struct key *devs, size_t n, uint64_t since,
-	    struct err *err);
+int ask_now(struct backend *b, const struct ask_row *row, const struct key *devs, size_t n,
+	    uint64_t since, struct err *err);
 /* Likewise about those that need it (NULL: all), with the model locked. */
-int ask_touched(struct backend *b, enum ask ask, const struct touched *v, size_t n,
-		bool (*needs)(enum ask ask, const struct device *dev), struct err *err);
+int ask_touched(struct backend *b, const struct ask_row *row, const struct touched *v, size_t n,
+		bool (*needs)(const struct ask_row *row, const struct device *dev),
+		struct err *err);
 /* Our thread asks in ms, or later if it has just asked. key NULL: about all. */
-void ask_soon(struct backend *b, enum ask ask, const struct key *key, unsigned int ms);
+void ask_soon(struct backend *b, const struct ask_row *row, const struct key *key, unsigned int ms);
+/* Makes our thread ask about n devices now, in one question. Then waits, ms at most, until it has
+ * answered about the device key, if it asks about it or will soon. */
+void ask_await(struct backend *b, const struct ask_row *row, const struct key *key,
+	       const struct key *devs, size_t n, unsigned int ms);
 /* A device (NULL: all) was looked at: all that follows is asked, a little later, since operations
  * ask for themselves. */
 void ask_changed(struct backend *b, const struct key *key);
+/* Waits until our thread does not ask this row, for as long as a question may take: its helper may
+ * have a device open. */
+void ask_settle(struct backend *b, const struct ask_row *row);
 
 /* One question, on the calling thread. */
 struct asking {
 	struct backend *b;
-	enum ask ask;
+	const struct ask_row *row;
 	struct ask_lane *lane; /* NULL: none */
 	bool own;
 	/* By ask_run(): */
 	bool any;    /* there is something to ask again */
 	bool put_off; /* some devices, until their operation has ended */
 	atomic_bool waited; /* in vain for a helper that hung before */
-	const struct ask_row *row;
 	bool all;
 	struct asked *v;
 	size_t n;

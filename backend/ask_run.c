@@ -85,9 +85,9 @@ static void add(struct asking *a, const struct device *dev)
 		return;
 	/* An operation asks for itself and reports its steps; its devices are asked about
 	 * afterwards. A stuck device may stay so for days. */
-	if (a->own && !a->all && dev->busy[0] && !dev->stuck[0]) {
+	if (a->own && (!a->all || a->row->calm) && dev->busy[0] && !dev->stuck[0]) {
 		a->put_off = true;
-		ask_soon(a->b, a->ask, &dev->key, 0);
+		ask_soon(a->b, a->row, &dev->key, 0);
 	} else if (!a->n || !key_eq(&a->v[a->n - 1].key, &dev->key))
 		a->v[a->n++] = (struct asked){ dev->key, dev->birth, which == ASK_WAKING, false };
 }
@@ -106,6 +106,7 @@ static void collect(struct asking *a, const struct key *devs, size_t n)
 	}
 	while (!devs && a->v && (dev = model_next(m, &pos)))
 		add(a, dev);
+	model_publish(m);
 	model_unlock(m);
 }
 
@@ -114,7 +115,7 @@ static struct ask_hung *find_hung(struct asking *a, const struct asked *v)
 {
 	struct ask_hung *h = a->b->asker.hung, *end = h + a->b->asker.n_hung;
 
-	while (h < end && (h->ask != a->ask || h->birth != v->birth || !key_eq(&h->key, &v->key)))
+	while (h < end && (h->row != a->row || h->birth != v->birth || !key_eq(&h->key, &v->key)))
 		h++;
 	return h < end ? h : NULL;
 }
@@ -157,7 +158,7 @@ static void note_hung(struct asking *a, const struct asked *v, const struct help
 		h = &rows[asker->n_hung++];
 	}
 	if (h)
-		*h = (struct ask_hung){ a->ask, v->key, v->birth, *who };
+		*h = (struct ask_hung){ a->row, v->key, v->birth, *who };
 	pthread_mutex_unlock(&asker->lock);
 }
 
@@ -287,12 +288,15 @@ static int ask_batch(struct asking *a, size_t at, size_t n)
 static int ask_all(struct asking *a)
 {
 	size_t step = a->row->batch && a->row->batch < a->n ? a->row->batch : a->n;
+	bool apart = a->row->batch == 1 && a->row->each_ms;
 	int rc = 0;
 
-	for (size_t at = 0; at < a->n && !rc && !is_stopped(a); at += step)
+	if (apart)
+		ask_each(a, 0, a->n);
+	for (size_t at = 0; at < a->n && !apart && !rc && !is_stopped(a); at += step)
 		rc = ask_batch(a, at, a->n - at < step ? a->n - at : step);
 	if (a->n)
-		atomic_store(&a->b->asker.of[a->ask].result, atomic_load(&a->rc));
+		atomic_store(&ask_state(a->b, a->row)->result, atomic_load(&a->rc));
 	return rc;
 }
 
@@ -307,7 +311,6 @@ static int look_again(struct asking *a)
 
 int ask_run(struct asking *a, const struct key *devs, size_t n)
 {
-	a->row = asks[a->ask];
 	a->all = !devs;
 	a->began_us = now_us();
 	collect(a, devs, n);

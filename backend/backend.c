@@ -11,6 +11,7 @@
 
 #include "bus.h"
 #include "claim.h"
+#include "host.h"
 #include "internal.h"
 #include "look.h"
 #include "listen.h"
@@ -22,6 +23,9 @@
 #include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "ops.h"
+#include "ready.h"
+#include "backend/gpu/mig_ask.h"
+#include "backend/gpu/mig_seen.h"
 #include "backend/guard/guards.h"
 #include "backend/known.h"
 #include "backend/pci/variant.h"
@@ -30,7 +34,7 @@
 /* Each is a file that ends with its row. Vendors come last: they know better than the common
  * rows. */
 const struct backend_ops *const backends[] = {
-	&vfio_ops, &vgpu_ops, &mdev_ops, &usb_ops, &sriov_ops, &vfconf_ops, &reset_ops, &offer_ops, &allocation_ops, &nvidia_ops, NULL,
+	&vfio_ops, &vgpu_ops, &mdev_ops, &usb_ops, &sriov_ops, &vfconf_ops, &reset_ops, &offer_ops, &allocation_ops, &nvidia_ops, &mig_ops, &settings_ops, NULL,
 };
 
 const struct method *const *backend_methods(const struct backend *b)
@@ -43,10 +47,15 @@ const struct verb *const *backend_verbs(const struct backend *b)
 	return b->verbs;
 }
 
-/* Collects the methods and the verbs of all rows into one list each, for the engine. */
+/* Collects the methods and the verbs of all rows into one list each, for the engine, and what is
+ * watched for them. */
 static int gather(struct backend *b, struct err *err)
 {
+	bool fits = asker_watch(&b->asker, guards_watch);
 	size_t m = 0, v = 0;
+
+	for (enum bus bus = 0; bus < BUS_COUNT; bus++)
+		fits &= !buses[bus] || asker_watch(&b->asker, buses[bus]->watch);
 
 	for (const struct backend_ops *const *ops = backends; *ops; ops++) {
 		const struct method *const *method = (*ops)->methods;
@@ -56,8 +65,9 @@ static int gather(struct backend *b, struct err *err)
 			b->methods[m++] = *method++;
 		while (verb && *verb && v < VERBS_MAX)
 			b->verbs[v++] = *verb++;
-		if ((method && *method) || (verb && *verb))
-			return fail(err, E2BIG, "backend %s: too many methods or verbs",
+		fits &= asker_watch(&b->asker, (*ops)->watch);
+		if (!fits || (method && *method) || (verb && *verb))
+			return fail(err, E2BIG, "backend %s: too many methods, verbs or questions",
 				    (*ops)->name);
 	}
 	return 0;
@@ -72,6 +82,8 @@ static int resolve_roots(struct backend *b, const struct roots *roots, struct er
 	b->roots.proc = realpath(given[ROOT_PROC], NULL);
 	b->roots.spawner = roots->spawner;
 	b->roots.watch = roots->watch;
+	b->roots.log = roots->log;
+	atomic_store(&b->log_error, roots->log < 0 ? roots->log : 0);
 	b->roots.usb_owner = roots->usb_owner;
 	if (!b->roots.sysfs || !b->roots.dev || !b->roots.proc)
 		return fail(err, errno, "the roots cannot be resolved: %s", strerror(errno));
@@ -83,7 +95,7 @@ static void init_locks(struct backend *b)
 	pthread_mutex_init(&b->ends.lock, NULL);
 	pthread_mutex_init(&b->owning, NULL);
 	pthread_mutex_init(&b->looks.lock, NULL);
-	asker_open(b);
+	asker_open(&b->asker);
 }
 
 /* An operation needs one look at a time, and the listener one more. */
@@ -92,7 +104,7 @@ static void init_locks(struct backend *b)
 static int open_parts(struct backend *b, const struct roots *roots, struct err *err)
 {
 	int rc = sysfs_open(&b->sys, roots->sysfs, roots->dev, roots->proc, err);
-	struct statfs fs;
+	struct statfs fs = { 0 };
 
 	if (rc)
 		return rc;
@@ -104,7 +116,9 @@ static int open_parts(struct backend *b, const struct roots *roots, struct err *
 		return rc;
 	ends_open(&b->ends, &b->sys);
 	b->real = !fstatfs(b->sys.fd[ROOT_SYS], &fs) && fs.f_type == SYSFS_MAGIC;
-	b->known = b->real && sizeof(ino_t) == 8 ? known_new() : NULL;
+	/* A simulated kernel gives no inode twice either. */
+	if (sizeof(ino_t) == 8 && (b->real || fs.f_type == FUSE_SUPER_MAGIC))
+		b->known = known_new();
 	b->variants = b->real ? variants_load() : strdup("");
 	if (!b->variants)
 		return fail_nomem(err);
@@ -127,6 +141,8 @@ int backend_open(const struct roots *roots, struct backend **ret, struct err *er
 			       .sys.fd = { -1, -1, -1 },
 			       .stop_fd = -1,
 			       .uevent_fd = -1,
+			       .daemons = { DAEMON_UNKNOWN, DAEMON_UNKNOWN,
+					    DAEMON_UNKNOWN },
 			       .ears = { -1, -1, -1 },
 			       .ends.epoll = -1 };
 	init_locks(b);
@@ -192,9 +208,14 @@ int backend_scan(struct backend *b, struct err *err)
 			    b->sys.path[ROOT_SYS], strerror(-rc));
 	/* No reader may see "not critical" before that was asked. Failures are shown in health and
 	 * asked again before any operation. */
-	for (enum ask ask = ASK_CRITICAL; ask <= ASK_VFCONF; ask++)
-		ask_now(b, ask, NULL, 0, 0, NULL);
-	ask_soon(b, ASK_DAEMONS, NULL, 0);
+	for (size_t i = 0; i < b->asker.n; i++) {
+		const struct ask_row *row = b->asker.of[i].row;
+
+		if (row->first)
+			ask_now(b, row, NULL, 0, 0, NULL);
+		else if (row->follows)
+			ask_soon(b, row, NULL, 0);
+	}
 	return 0;
 }
 
@@ -213,10 +234,20 @@ int backend_state(void *backend, const char *what, const char *text)
 	return io_call(b->io, argv, INT_MAX, NULL, NULL, NULL);
 }
 
+void backend_ask_drivers(void *backend, const struct key *devs, size_t n)
+{
+	ask_now(backend, &ask_mig, devs, n, 0, NULL);
+}
+
+void backend_opened(void *backend, const struct key *dev)
+{
+	mig_opened(backend, dev);
+}
+
 int backend_observe_holders(void *backend, const struct key *devs, size_t n, uint64_t since,
 			    struct err *err)
 {
-	return ask_now(backend, ASK_HOLDERS, devs, n, since, err);
+	return ask_now(backend, &ask_holders, devs, n, since, err);
 }
 
 int backend_late(void *backend, struct step *step)
@@ -239,9 +270,10 @@ int backend_await(void *backend, const struct step *step, unsigned int deadline_
 	return io_await(&step->helper, (int)deadline_ms);
 }
 
-static void guard_health(struct backend *b, enum ask ask, const char *name, struct out *o)
+static void guard_health(struct backend *b, const struct ask_row *row, const char *name,
+			 struct out *o)
 {
-	int rc = atomic_load(&b->asker.of[ask].result);
+	int rc = atomic_load(&ask_state(b, row)->result);
 
 	if (!rc)
 		out_printf(o, "%s=ok\n", name);
@@ -274,8 +306,9 @@ bool backend_has_iommu(struct backend *b)
 
 void backend_health(struct backend *b, struct out *o)
 {
-	int uevent_fd = b->uevent_fd, vf_settings = atomic_load(&b->asker.of[ASK_VFCONF].result);
+	int uevent_fd = b->uevent_fd, vf_settings = atomic_load(&ask_state(b, &ask_vfconf)->result);
 	char uevents[64], unseen[UNSEEN_TEXT];
+	bool iommu = backend_has_iommu(b);
 	unsigned int unknown;
 
 	pthread_mutex_lock(&b->asker.lock);
@@ -287,13 +320,12 @@ void backend_health(struct backend *b, struct out *o)
 			 atomic_load(&b->overflows));
 	else
 		snprintf(uevents, sizeof(uevents), "uevents=none error=%s", err_name(-uevent_fd));
-	health_line(o, backend_has_iommu(b), "iommu=on", "iommu=off",
-		    "turn on VT-d or AMD-Vi in the firmware and boot with intel_iommu=on or "
-		    "amd_iommu=on");
+	ready_health(b, o);
+	health_line(o, iommu, "iommu=on", "iommu=off", iommu ? "" : host_iommu_hint(&b->sys));
 	health_line(o, uevent_fd >= 0, uevents, uevents,
 		    "changes are seen only every 10 s; run in the host's user namespace");
-	guard_health(b, ASK_CRITICAL, "host_critical", o);
-	guard_health(b, ASK_HOLDERS, "holders", o);
+	guard_health(b, &ask_critical, "host_critical", o);
+	guard_health(b, &ask_holders, "holders", o);
 	unseen_health(unseen, io_lacks(b->io, "holders"), o);
 	if (vf_settings)
 		out_printf(
@@ -307,14 +339,24 @@ void backend_health(struct backend *b, struct out *o)
 			   "open, or one that hangs; holders of the devices that they could open "
 			   "names them as unsure\"\n",
 			   unknown);
-	health_line(o, !atomic_load(&b->names_missing), "pci_ids=ok", "pci_ids=none",
+	mig_health(b, o);
+	log_health(b, o);
+	health_line(o, !atomic_load(&b->names_missing[BUS_PCI]), "pci_ids=ok", "pci_ids=none",
 		    "install pci.ids or hwdata; names are made of ids");
-	if (atomic_load(&b->usb_names_missing))
+	if (atomic_load(&b->names_missing[BUS_USB]))
 		health_line(o, false, "", "usb_ids=none",
 			    "install usb.ids or hwdata; USB devices are called by their own words, "
 			    "or by their ids");
 	health_line(o, sysfs_exists(&b->sys, ROOT_SYS, "bus/pci/drivers/vfio-pci"), "vfio=ok",
 		    "vfio=none", "modprobe vfio-pci");
+}
+
+void backend_metrics(struct backend *b, void (*tell)(struct out *, const char *, const char *),
+		     struct out *o)
+{
+	tell(o, "kernel_log", log_lacks(b) ? "none" : "ok");
+	tell(o, "iommu", backend_has_iommu(b) ? "on" : "off");
+	ready_each(b, tell, o);
 }
 
 void backend_print(FILE *to)

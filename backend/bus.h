@@ -8,9 +8,13 @@
 
 #include "pcidevfs/key.h"
 
+struct ask_row;
 struct backend;
 struct err;
 struct facts;
+struct ids;
+struct model;
+struct names;
 struct roots;
 struct uevent;
 
@@ -20,12 +24,19 @@ struct bus_ops {
 	/* Reads all that sysfs has about the device; takes no device lock. -ENODEV: no such device
 	 * (any more); another -errno: it could not be read, and the old facts stay. */
 	int (*observe)(const struct backend *b, const struct key *dev, struct facts *ret);
-	/* Gets the device that a uevent is about. */
-	bool (*heard)(const struct uevent *ev, struct key *ret);
+	/* Gets the device that a uevent is about. May lock the model. */
+	bool (*heard)(struct model *m, const struct uevent *ev, struct key *ret);
+	/* The files with the names of its devices, NULL-terminated (ids.h), and how those are made
+	 * of the first that is there (NULL: of none), of the ids and the device's own words. NULL:
+	 * they have none. */
+	const char *ids[4];
+	void (*name)(const struct ids *ids, const struct facts *f, struct names *ret);
 	/* backend_early() for a device of this bus; NULL: it needs no early protection from
 	 * drivers. */
 	int (*early)(const struct roots *roots, const char *state_dir, const char *name,
 		     struct err *err);
+	/* What helpers are asked about its devices (ask.h); NULL-terminated, or NULL. */
+	const struct ask_row *const *watch;
 	/* observe reads the serial, or needs none; else it is read aside, later */
 	bool tells_serial;
 	/* People plug its devices in: what the host needs of a new one is asked at once. */

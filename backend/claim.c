@@ -29,6 +29,20 @@ const struct claim_ops *claim_way(const struct claim_ops *const *ways, const str
 	return *ways;
 }
 
+bool claim_requested(struct model *m, const struct plan *plan, const struct device *dev)
+{
+	const struct device *members[CLAIM_MEMBERS];
+	size_t n = model_claim_members(m, dev, members, NULL);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct request *r = plan_requested(plan, &members[i]->key, claim_method.file);
+
+		if (r && r->value[0])
+			return true;
+	}
+	return false;
+}
+
 void claim_note(struct device *edit, const char *who)
 {
 	edit->intended[0] = '\0';

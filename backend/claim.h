@@ -64,6 +64,9 @@ extern const struct claim_rules claim_rules;
 /* The file `claim`, for all ways. */
 extern const struct method claim_method;
 
+/* Does this transaction claim the device, by a line about it or a member of its IOMMU group? */
+bool claim_requested(struct model *m, const struct plan *plan, const struct device *dev);
+
 /* For settle, in a record from model_edit(): `who` has it from now on; "": nobody. */
 void claim_note(struct device *edit, const char *who);
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "attributes.h"
+#include "host.h"
 #include "kmod.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/critical.h"
@@ -23,7 +24,10 @@
 #include "pcidevfs/util.h"
 #include "program.h"
 #include "backend/gpu/daemons.h"
+#include "backend/gpu/mig_ask.h"
+#include "backend/gpu/mig_seen.h"
 #include "backend/gpu/nvidia.h"
+#include "backend/gpu/nvml_ask.h"
 #include "backend/guard/rtnl.h"
 #include "backend/guard/vfconf.h"
 #include "backend/pci/liveness.h"
@@ -41,6 +45,7 @@ struct task {
 	const char *driver; /* root directory of the vendor's driver; "": to be found */
 	unsigned int deadline_ms;
 	struct hold_asker asker;
+	struct nvml_place nvml;
 	int rtnl; /* HELPER_VFCONF: a socket, or -errno */
 };
 
@@ -82,6 +87,7 @@ static int do_holders(const struct task *t, char *const *argv, struct out *answe
 
 static int do_daemons(const struct task *t, char *const *argv, struct out *answer)
 {
+	host_tell(t->s, answer);
 	return daemons_scan(t->s, answer);
 }
 
@@ -98,6 +104,16 @@ static int do_unbind_lock(const struct task *t, char *const *argv, struct out *a
 static int do_program(const struct task *t, char *const *argv, struct out *answer)
 {
 	return program_exec(t->s, t->driver, argv + 1, t->deadline_ms, answer);
+}
+
+static int do_nvml(const struct task *t, char *const *argv, struct out *answer)
+{
+	return nvml_exec(&t->nvml, argv[1], t->deadline_ms, answer);
+}
+
+static int do_mig(const struct task *t, char *const *argv, struct out *answer)
+{
+	return mig_tell(&t->nvml, argv[1], t->deadline_ms, answer);
 }
 
 static int do_group(const struct task *t, char *const *argv, struct out *answer)
@@ -243,12 +259,19 @@ static const struct helper_request {
 	enum helper_kind kind;
 	bool reads; /* changes nothing */
 	int (*run)(const struct task *t, char *const *argv, struct out *answer);
-	bool tells; /* on failure the answer is a sentence */
+	bool tells;	/* on failure the answer is a sentence */
 	ask_tell *tell; /* run, for each id */
 } requests[] = {
 #define REQUEST(name, words, kind, reads, ...) { #name, words, HELPER_##kind, reads, __VA_ARGS__ },
 #include "requests.def"
 };
+
+unsigned int helper_grace(enum helper_kind kind)
+{
+	return kind == HELPER_PROGRAM || kind == HELPER_NVML || kind == HELPER_NVML_SET
+		       ? PROGRAM_KILL_MS
+		       : 0;
+}
 
 static const struct helper_request *find_request(const char *name)
 {
@@ -280,7 +303,7 @@ static int run_request(const struct task *t, enum helper_kind kind, char *const 
 	if (argc != row->words)
 		return -EINVAL;
 	if (row->reads)
-		end_in(t->deadline_ms ? t->deadline_ms : 1);
+		end_in((t->deadline_ms ? t->deadline_ms : 1) + helper_grace(kind));
 	rc = row->tell ? tell_each(t->s, argv[1], row->tell, answer) : row->run(t, argv, answer);
 	end_in(0);
 	if (rc < 0 && !row->tells)
@@ -358,6 +381,7 @@ int helper_run(enum helper_kind kind, int sock, const struct roots *roots,
 	struct task t = { .s = &s,
 			  .state = roots->state ? roots->state : "",
 			  .driver = roots->driver,
+			  .nvml = { &s, roots->driver, roots->nvml },
 			  .asker = *family };
 	int rc;
 

@@ -13,6 +13,8 @@
 #include "pcidevfs/sysfs.h"
 #include "ask.h"
 #include "look.h"
+#include "backend/gpu/daemons.h"
+#include "backend/gpu/mig_ask.h"
 #include "backend/guard/ends.h"
 #include "backend/pci/liveness.h"
 
@@ -45,6 +47,11 @@ struct backend {
 	char unseen[UNSEEN_TEXT]; /* asker.lock; of the last line about such, "" none */
 	/* Likewise: processes with too many descriptors, or one that hangs */
 	unsigned int unknown;
+	struct nvml_told nvml;
+	struct mig_seen_at *seen; /* likewise */
+	size_t n_seen, cap_seen;
+	atomic_int daemons[DAEMONS]; /* process ids, or DAEMON_... */
+	_Atomic uint64_t daemons_ms; /* when health last had them looked for */
 	struct liveness_rows liveness;
 	struct ends ends;
 	pthread_mutex_t owning; /* serializes changes of node owners: vfio_nodes.c */
@@ -58,10 +65,10 @@ struct backend {
 	struct {
 		int mounts, swaps, network; /* descriptors for changes; < 0: none */
 	} ears;
+	atomic_int log_error;  /* -errno: why the kernel's log is not heard; 0 */
 	atomic_int uevent_fd;  /* -errno: why there is none; health reads it beside a scan */
 	atomic_uint overflows; /* of the uevent socket; a full scan follows each */
-	atomic_bool names_missing; /* pci.ids was needed and is missing */
-	atomic_bool usb_names_missing; /* usb.ids likewise */
+	atomic_bool names_missing[BUS_COUNT]; /* bus_ops.ids were needed and are missing */
 };
 
 #endif

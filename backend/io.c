@@ -341,7 +341,7 @@ static int call_once(struct io *io, struct io_request *c, const char *words, int
 		return rc;
 	if (!c->until)
 		c->until = now_ms() + c->head.deadline_ms;
-	rc = wait_answer(h->fd, h->kind == HELPER_PROGRAM ? c->until + PROGRAM_KILL_MS : c->until);
+	rc = wait_answer(h->fd, c->until + helper_grace(h->kind));
 	if (rc == -ETIMEDOUT)
 		return give_late(h, c);
 	return finish(io, h, c->answer, ret_end);

@@ -20,7 +20,6 @@
 #include "pcidevfs/util.h"
 #include "backend/guard/guards.h"
 #include "backend/guard/rtnl.h"
-#include "backend/mdev/mdev.h"
 
 /* A driver's bind makes some ten events within a millisecond; one look after them is enough. */
 #define QUIET_MS 5
@@ -32,8 +31,10 @@
 #define TOUCHED_MAX 1024
 #define NODES_MS 10
 #define NODES_BYTES (1 << 20)
+/* Likewise whoever writes to the log, or makes the kernel do so. */
+#define LOG_MS 100
 
-enum source {
+enum {
 	SRC_STOP,
 	SRC_UEVENT,
 	SRC_NODES,
@@ -41,6 +42,7 @@ enum source {
 	SRC_SWAPS,
 	SRC_NETWORK,
 	SRC_ENDS,
+	SRC_LOG,
 	SRC_COUNT
 };
 
@@ -48,7 +50,9 @@ struct listener {
 	struct backend *b;
 	struct pollfd fds[SRC_COUNT];
 	struct node_dirs dirs;
-	uint64_t nodes_due;
+	struct log_heard log;
+	uint64_t due_ms[SRC_COUNT]; /* a source is not read again before */
+	uint32_t lost[SRC_COUNT];   /* messages, as netlink_lost() has told */
 	struct touched touched[TOUCHED_MAX], due[TOUCHED_MAX]; /* due: while it looks */
 	size_t n;
 	bool all;
@@ -105,7 +109,7 @@ static void on_device(struct listener *l, const struct bus_ops *bus, const struc
 {
 	struct key key;
 
-	if (bus->heard(ev, &key) && !(key.bus == BUS_MDEV && mdev_of_vf(l->b->model, ev)))
+	if (bus->heard(l->b->model, ev, &key))
 		touch_as(l, &key, uevent_removes(ev, key.name) ? ev->seqnum ?: UINT64_MAX : 0,
 			 !strcmp(ev->action, "unbind"));
 }
@@ -156,6 +160,13 @@ static void on_named(struct listener *l, const struct uevent *ev)
 	l->all |= strstr(ev->devpath, "/nvme-subsystem/") != NULL;
 }
 
+/* A driver's module may be all that a card waits for. */
+static void on_module(struct listener *l, const struct uevent *ev)
+{
+	if (!strncmp(ev->devpath, "/module/nvidia", 14))
+		ask_soon(l->b, &ask_daemons, NULL, 0);
+}
+
 static const struct {
 	const char *subsystem;
 	void (*heard)(struct listener *l, const struct uevent *ev);
@@ -163,7 +174,7 @@ static const struct {
 	{ "vfio", on_vfio },	{ "vfio-dev", on_function }, { "mdev", on_function },
 	{ "net", on_named },	{ "block", on_named },	     { "nvme", on_named },
 	{ "drm", on_named },	{ "bdi", on_host_use },	     { "graphics", on_host_use },
-	{ "input", on_input },
+	{ "input", on_input },	{ "module", on_module },
 };
 
 static void hear(struct listener *l, const struct uevent *ev)
@@ -187,7 +198,7 @@ static const struct ucred *sender(struct msghdr *msg)
 	return (const struct ucred *)CMSG_DATA(c);
 }
 
-/* Receives one message. Returns 0; -EAGAIN at the end; -ENOBUFS if some were lost; else -errno. */
+/* Receives a message, or learns that some were lost. Returns 0; -EAGAIN at the end; else -errno. */
 static int receive(struct listener *l)
 {
 	char buf[UEVENT_MAX], control[CMSG_SPACE(sizeof(struct ucred))]
@@ -204,7 +215,7 @@ static int receive(struct listener *l)
 	struct uevent ev;
 
 	if (n < 0)
-		return errno == EINTR ? 0 : -errno;
+		return errno == EINTR || errno == ENOBUFS ? 0 : -errno;
 	if (!sender(&msg) || !uevent_trusted(&from, sender(&msg)))
 		return 0;
 	if (msg.msg_flags & MSG_TRUNC)
@@ -218,16 +229,18 @@ static int drain_uevents(struct listener *l)
 {
 	int rc;
 
-	do {
+	do
 		rc = receive(l);
-		if (rc == -ENOBUFS) {
-			atomic_fetch_add(&l->b->overflows, 1);
-			l->all = true;
-			ask_soon(l->b, ASK_CRITICAL, NULL, 0);
-			ask_soon(l->b, ASK_HOLDERS, NULL, 0);
-		}
-	} while ((!rc || rc == -ENOBUFS) && l->n < TOUCHED_MAX);
-	return rc == -EAGAIN ? 0 : rc;
+	while (!rc && l->n < TOUCHED_MAX);
+	if (rc && rc != -EAGAIN)
+		return rc;
+	if (netlink_lost(l->b->uevent_fd, &l->lost[SRC_UEVENT])) {
+		atomic_fetch_add(&l->b->overflows, 1);
+		l->all = true;
+		ask_soon(l->b, &ask_critical, NULL, 0);
+		ask_soon(l->b, &ask_holders, NULL, 0);
+	}
+	return 0;
 }
 
 static void on_node(struct listener *l, const struct inotify_event *e)
@@ -237,7 +250,7 @@ static void on_node(struct listener *l, const struct inotify_event *e)
 	if (e->mask & IN_Q_OVERFLOW) {
 		/* Uevents also report nodes that come and go. */
 		l->all |= l->b->uevent_fd < 0;
-		ask_soon(l->b, ASK_HOLDERS, NULL, 0);
+		ask_soon(l->b, &ask_holders, NULL, 0);
 		l->dirs.n = 0; /* of those that are gone, nobody may have heard */
 		listen_watch_dirs(l->b, l->fds[SRC_NODES].fd, &l->dirs);
 	}
@@ -271,7 +284,7 @@ static void drain_nodes(struct listener *l)
 		total += (size_t)n;
 	}
 	node_opened_all(l->b, &l->dirs);
-	l->nodes_due = now_ms() + NODES_MS;
+	l->due_ms[SRC_NODES] = now_ms() + NODES_MS;
 }
 
 /* An interface that is set up or down sends no uevent; its driver may have waited with VFs. */
@@ -287,7 +300,7 @@ static void on_network(void *ctx, const char *function)
 
 static void drain_network(struct listener *l, struct pollfd *p)
 {
-	if (rtnl_heard(p->fd, on_network, l)) {
+	if (rtnl_heard(p->fd, &l->lost[SRC_NETWORK], on_network, l)) {
 		network_changed(l->b, NULL);
 		p->fd = -1; /* backend_free() closes it */
 	}
@@ -304,10 +317,16 @@ static int drain(struct listener *l)
 	for (int i = SRC_MOUNTS; i <= SRC_SWAPS; i++)
 		if (l->fds[i].revents)
 			listen_drain_table(l->b, &l->fds[i]);
+	if (l->fds[SRC_MOUNTS].revents)
+		mig_mounted(l->b);
 	if (l->fds[SRC_NETWORK].revents)
 		drain_network(l, &l->fds[SRC_NETWORK]);
 	if (l->fds[SRC_ENDS].revents && ends_heard(&l->b->ends))
-		ask_soon(l->b, ASK_HOLDERS, NULL, 0);
+		ask_soon(l->b, &ask_holders, NULL, 0);
+	if (l->fds[SRC_LOG].revents) {
+		listen_drain_log(l->b, &l->log, &l->fds[SRC_LOG]);
+		l->due_ms[SRC_LOG] = now_ms() + LOG_MS;
+	}
 	return rc;
 }
 
@@ -315,13 +334,18 @@ static int wait_events(struct listener *l, int ms)
 {
 	struct pollfd fds[SRC_COUNT];
 	uint64_t now = now_ms();
-	int n, pause = l->nodes_due > now ? (int)(l->nodes_due - now) : 0;
+	int n;
 
 	/* Inotify wakes a poller for every event, whatever it asked for. */
 	memcpy(fds, l->fds, sizeof(fds));
-	if (pause)
-		fds[SRC_NODES].fd = -1;
-	n = poll(fds, SRC_COUNT, pause && (ms < 0 || ms > pause) ? pause : ms);
+	for (int i = 0; i < SRC_COUNT; i++)
+		if (l->due_ms[i] > now) {
+			int pause = (int)(l->due_ms[i] - now);
+
+			fds[i].fd = -1;
+			ms = ms < 0 || ms > pause ? pause : ms;
+		}
+	n = poll(fds, SRC_COUNT, ms);
 	for (int i = 0; i < SRC_COUNT; i++)
 		l->fds[i].revents = n > 0 ? fds[i].revents : 0;
 	return n < 0 ? (errno == EINTR ? 0 : -errno) : n;
@@ -429,6 +453,8 @@ static void listener_open(struct listener *l, struct backend *b)
 	l->fds[SRC_MOUNTS] = (struct pollfd){ .fd = b->ears.mounts, .events = POLLPRI };
 	l->fds[SRC_SWAPS] = (struct pollfd){ .fd = b->ears.swaps, .events = POLLPRI };
 	l->fds[SRC_NETWORK] = (struct pollfd){ .fd = b->ears.network, .events = POLLIN };
+	l->fds[SRC_LOG] = (struct pollfd){ .fd = b->roots.log ?: -1, .events = POLLIN };
+	listen_open_log(b, &l->log);
 	l->fds[SRC_ENDS] = (struct pollfd){ .fd = b->ends.epoll, .events = POLLIN };
 	listen_watch_dirs(l->b, l->fds[SRC_NODES].fd, &l->dirs);
 }

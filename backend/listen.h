@@ -19,6 +19,16 @@ int listen_open(void);
 int listen_watch(const struct backend *b);
 /* Something changed in this table of mounts or swaps, or it cannot be polled any more. */
 void listen_drain_table(struct backend *b, struct pollfd *p);
+/* The kernel's log. */
+struct log_heard {
+	uint64_t read; /* the sequence number behind the last record that was read here; 0: none */
+	uint64_t unheard_ms; /* when cards are, or were, asked because lines are lost; 0: never */
+	bool past;	     /* it is read for the first time, and what it has was logged before */
+};
+/* Begins behind what a former process has heard, or at the oldest record. */
+void listen_open_log(struct backend *b, struct log_heard *l);
+/* Something is in it. Not called at any rate: LOG_MS. */
+void listen_drain_log(struct backend *b, struct log_heard *l, struct pollfd *p);
 #define NODE_NAME 64
 #define NODE_DIRS 72 /* USB has at most 64 buses */
 struct node_dir {

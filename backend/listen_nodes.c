@@ -74,7 +74,7 @@ void listen_drain_table(struct backend *b, struct pollfd *p)
 	if (p->revents & POLLPRI && !lseek(p->fd, 0, SEEK_SET)) {
 		while (read(p->fd, buf, sizeof(buf)) > 0)
 			;
-		ask_soon(b, ASK_CRITICAL, NULL, 0);
+		ask_soon(b, &ask_critical, NULL, 0);
 	} else {
 		/* An error alone would recur at once, for ever. backend_free() closes it. */
 		p->fd = -1;
@@ -224,7 +224,7 @@ void node_opened_all(struct backend *b, struct node_dirs *d)
 {
 	ask(b, d);
 	if (d->asked > NODES_ASKED)
-		ask_soon(b, ASK_HOLDERS, NULL, 0);
+		ask_soon(b, &ask_holders, NULL, 0);
 	d->opened[0] = '\0';
 	d->asked = 0;
 	if (d->group_changed)

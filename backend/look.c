@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "bus.h"
 #include "internal.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
@@ -57,6 +58,8 @@ bool look_goes_to(struct look *l, const struct key *key)
 	struct looks *looks = &l->b->looks;
 	bool goes;
 
+	if (!key)
+		pci_slots_free(&l->slots);
 	pthread_mutex_lock(&looks->lock);
 	goes = !looks->stopped && !l->left;
 	for (const struct look *o = looks->left; o && key && goes; o = o->next)
@@ -113,6 +116,12 @@ static bool wait_for(struct look *l)
 }
 
 /* ---- a look */
+
+int look_observe(struct look *l, const struct key *dev, struct facts *ret)
+{
+	return l->b->buses[dev->bus]->observe(l->b, dev, ret)
+		       ?: pci_slot_of(&l->b->sys, &l->slots, dev, ret->slot);
+}
 
 static void look_free(struct look *l)
 {

@@ -11,10 +11,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backend/pci/slots.h"
 #include "newest.h"
 #include "pcidevfs/key.h"
 
 struct backend;
+struct facts;
 
 /* A function to observe. removed: number of the uevent that removed it in between, 0 none: the
  * function found now is another one, unless it was first seen after that. */
@@ -49,6 +51,7 @@ struct look {
 	pthread_cond_t ended;
 	atomic_int tid;
 	unsigned int patience_ms;
+	struct pci_slots slots; /* until it is done with devices */
 	bool all;
 	size_t n;
 	struct touched v[];
@@ -64,6 +67,8 @@ int look_scan(struct look *l);
  * because another one, which was abandoned, has been at it for as long as this one would wait; or
  * nobody waits for this look any more; or all are to end. */
 bool look_goes_to(struct look *l, const struct key *key);
+/* Reads all facts of a device that the look has gone to: as bus_ops.observe, and its slot. */
+int look_observe(struct look *l, const struct key *dev, struct facts *ret);
 /* Has a later look published this device? Call it with the model locked. */
 bool look_is_old(const struct look *l, const struct key *key);
 /* Has one that began after number `than` done so? */

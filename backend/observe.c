@@ -56,7 +56,8 @@ static void add_members(struct model *m, const struct device *d, struct around *
 		add(a, &found[i]->key);
 }
 
-/* Adds the children that the model knows. Call it with the model locked. */
+/* Adds the children that the model knows; alone, those that can still become a vGPU. Call it with
+ * the model locked. */
 static void add_children(struct model *m, const struct device *dev, struct around *a)
 {
 	const struct device *none[1];
@@ -67,12 +68,12 @@ static void add_children(struct model *m, const struct device *dev, struct aroun
 	if (found && n)
 		model_children(m, &dev->key, BUS_NONE, found, n);
 	for (size_t i = 0; i < n && found; i++)
-		add(a, &found[i]->key);
+		if (!a->alone || !found[i]->facts.profile_id[0])
+			add(a, &found[i]->key);
 }
 
-/* The device, its group, its present and former children: what an operation on it would touch.
- * after: one has ended; what other VFs of its card can still become is told by no event. */
-static void add_around(struct backend *b, const struct key *dev, bool after, struct around *a)
+/* The device, its group, its present and former children: what an operation on it would touch. */
+static void add_around(struct backend *b, const struct key *dev, struct around *a)
 {
 	const struct device *d;
 	bool pf;
@@ -87,11 +88,6 @@ static void add_around(struct backend *b, const struct key *dev, bool after, str
 		a->group = d->facts.iommu_group;
 		add_children(b->model, d, a);
 	}
-	d = after && d && d->caps & CAP_VGPU ? model_parent(b->model, d) : NULL;
-	a->alone = true;
-	if (d)
-		add_children(b->model, d, a);
-	a->alone = false;
 	model_unlock(b->model);
 	if (pf)
 		pci_vfs(&b->sys, dev, add_vf, a);
@@ -101,17 +97,17 @@ static int by_key(const void *left, const void *right)
 {
 	const struct touched *a = left, *b = right;
 
-	return key_cmp(&a->key, &b->key) ?: a->alone - b->alone;
+	return key_cmp(&a->key, &b->key);
 }
 
 /* All that an operation on these touches, each once: members of one group add each other. */
-static int collect_around(struct backend *b, const struct key *devs, size_t n_devs, bool after,
+static int collect_around(struct backend *b, const struct key *devs, size_t n_devs,
 			  struct around *ret)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < n_devs; i++)
-		add_around(b, &devs[i], after, ret);
+		add_around(b, &devs[i], ret);
 	if (ret->failed)
 		return -ENOMEM;
 	qsort(ret->v, ret->n, sizeof(*ret->v), by_key);
@@ -122,13 +118,33 @@ static int collect_around(struct backend *b, const struct key *devs, size_t n_de
 	return 0;
 }
 
-static bool has_no_vfconf(enum ask ask, const struct device *dev)
+static bool has_no_vfconf(const struct ask_row *row, const struct device *dev)
 {
 	return !dev->facts.vfconf[0];
 }
 
-static int observe(struct backend *b, const struct key *devs, const struct around *a, bool guards,
-		   struct err *err)
+/* Not of all that it touched: the VFs of a card that was changed itself are looked at anyway. */
+static void ask_cards_of(struct backend *b, const struct key *devs, size_t n_devs)
+{
+	_free_ struct key *cards = calloc(n_devs + 1, sizeof(*cards));
+	size_t n = 0;
+
+	model_lock(b->model);
+	for (size_t i = 0; i < n_devs && cards; i++) {
+		const struct device *dev = model_find(b->model, &devs[i]);
+		const struct device *card =
+			dev && dev->caps & CAP_VGPU ? model_parent(b->model, dev) : NULL;
+
+		if (card)
+			cards[n++] = card->key;
+	}
+	model_unlock(b->model);
+	if (n)
+		ask_now(b, &ask_siblings, cards, n, 0, NULL);
+}
+
+static int observe(struct backend *b, const struct key *devs, size_t n_devs,
+		   const struct around *a, bool guards, struct err *err)
 {
 	int rc = look_at(b, a->v, a->n, ACT_PATIENCE_MS);
 
@@ -140,10 +156,13 @@ static int observe(struct backend *b, const struct key *devs, const struct aroun
 			devs[0].name);
 	if (rc)
 		return fail(err, -rc, "%s cannot be examined: %s", devs[0].name, strerror(-rc));
+	/* An operation has ended. */
+	if (!guards)
+		ask_cards_of(b, devs, n_devs);
 	/* An intent for a card is stored with its serial. Who needs the settings
 	 * tells a failure. */
-	ask_touched(b, ASK_SERIAL, a->v, a->n, NULL, NULL);
-	ask_touched(b, ASK_VFCONF, a->v, a->n, guards ? NULL : has_no_vfconf, NULL);
+	ask_touched(b, &ask_serial, a->v, a->n, NULL, NULL);
+	ask_touched(b, &ask_vfconf, a->v, a->n, guards ? NULL : has_no_vfconf, NULL);
 	rc = reserved_of(b, a->v, a->n, err);
 	if (rc)
 		return rc;
@@ -154,10 +173,10 @@ int backend_observe(void *backend, const struct key *devs, size_t n_devs, bool g
 		    struct err *err)
 {
 	struct around a = { .group = -1 };
-	int rc = collect_around(backend, devs, n_devs, !guards, &a);
+	int rc = collect_around(backend, devs, n_devs, &a);
 
 	rc = rc ? fail_nomem(err)
-		: observe(backend, devs, &a, guards, err);
+		: observe(backend, devs, n_devs, &a, guards, err);
 	free(a.v);
 	return rc;
 }
@@ -196,3 +215,32 @@ int step_refuse_undo(struct backend *b, const struct step *step,
 	model_unlock(b->model);
 	return rc;
 }
+
+/* ---- what other VFs of a card can still become, which no event tells */
+
+static int look_at_siblings(struct backend *b, const struct touched *cards, size_t n,
+			    unsigned int patience_ms)
+{
+	struct around a = { .alone = true };
+	const struct device *card;
+	int rc;
+
+	model_lock(b->model);
+	for (size_t i = 0; i < n; i++)
+		if ((card = model_find(b->model, &cards[i].key)))
+			add_children(b->model, card, &a);
+	model_unlock(b->model);
+	rc = a.failed ? -ENOMEM : a.n ? look_at(b, a.v, a.n, patience_ms) : 0;
+	free(a.v);
+	return rc;
+}
+
+static enum ask_which which_card(struct backend *b, const struct device *dev)
+{
+	return dev->caps & CAP_VGPU_HOST ? ASK_IT : ASK_NOT;
+}
+
+/* It is about cards. Operations on VFs of one that end at the same time share a look. */
+const struct ask_row ask_siblings = { .what = "what other VFs can become", .deadline_ms = 5000,
+				      .look = look_at_siblings, .thread = ASKER_WATCH,
+				      .which = which_card };

@@ -8,6 +8,7 @@
 
 #include "pcidevfs/key.h"
 
+struct ask_row;
 struct backend;
 struct device;
 struct err;
@@ -33,6 +34,8 @@ struct backend_ops {
 	/* The files that it makes writable, and their steps; NULL-terminated, or NULL. */
 	const struct method *const *methods;
 	const struct verb *const *verbs;
+	/* What helpers are asked for it (ask.h); NULL-terminated, or NULL. */
+	const struct ask_row *const *watch;
 	/* Adds facts of a function to those of PCI, from files that take no device lock. at: a
 	 * sysfs root at the function's directory. May be NULL. */
 	void (*observe)(const struct sysfs *at, const struct key *dev, struct facts *f);
@@ -58,7 +61,7 @@ struct backend_ops {
 
 extern const struct backend_ops *const backends[]; /* NULL-terminated */
 
-extern const struct backend_ops allocation_ops, mdev_ops, nvidia_ops, offer_ops, reset_ops, sriov_ops,
+extern const struct backend_ops allocation_ops, mdev_ops, mig_ops, nvidia_ops, offer_ops, reset_ops, settings_ops, sriov_ops,
 	usb_ops, vfconf_ops, vfio_ops, vgpu_ops;
 
 #endif

@@ -5,16 +5,15 @@
 #include <fcntl.h>
 #include <linux/capability.h>
 #include <poll.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "backend/gpu/daemons.h"
+#include "child.h"
 #include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/io.h"
@@ -132,15 +131,21 @@ static void end_with_helper(void)
 		_exit(126);
 }
 
-/* A script's interpreter opens the file by this number, so it must stay open over the exec. */
-static void __attribute__((noreturn))
-become_program(const struct program *p, const struct opened *o, char *const *words, int out)
-{
-	char *const argv[] = { (char *)p->name, words[1], words[2], NULL };
-	char *const nothing[] = { NULL };
-	int file = fcntl(o->program, F_DUPFD, 10), to = fcntl(out, F_DUPFD, 10);
+struct to_become {
+	const struct program *program;
+	const struct opened *o;
+	char *const *words;
+};
 
-	if (fchdir(o->root))
+/* A script's interpreter opens the file by this number, so it must stay open over the exec. */
+static void become_program(const void *ctx, int out)
+{
+	const struct to_become *what = ctx;
+	char *const argv[] = { (char *)what->program->name, what->words[1], what->words[2], NULL };
+	char *const nothing[] = { NULL };
+	int file = fcntl(what->o->program, F_DUPFD, 10), to = fcntl(out, F_DUPFD, 10);
+
+	if (fchdir(what->o->root))
 		_exit(126);
 	setsid();
 	signal(SIGPIPE, SIG_DFL);
@@ -155,146 +160,16 @@ become_program(const struct program *p, const struct opened *o, char *const *wor
 	umask(022);
 	syscall(SYS_execveat, PROGRAM_FD, "", argv, nothing, AT_EMPTY_PATH);
 	die("exec");
-	_exit(126);
 }
 
-/* ---- its output and its end */
-
-enum { TAIL = 240 };
-
-struct running {
-	pid_t pid;
-	int pidfd;
-	int out;
-	bool ended;
-	bool cut; /* there was more before the tail */
-	size_t n;
-	char tail[TAIL + 1];
-};
-
-static void keep_tail(struct running *r, const char *text, size_t n)
-{
-	size_t keep;
-
-	r->cut |= r->n + n > TAIL;
-	if (n > TAIL) {
-		text += n - TAIL;
-		n = TAIL;
-	}
-	keep = r->n + n > TAIL ? TAIL - n : r->n;
-	memmove(r->tail, r->tail + r->n - keep, keep);
-	memcpy(r->tail + keep, text, n);
-	r->n = keep + n;
-}
-
-/* Returns -1 if more may come later. */
-static ssize_t take_output(struct running *r)
-{
-	char text[16384];
-	ssize_t n = read(r->out, text, sizeof(text));
-
-	if (n > 0)
-		keep_tail(r, text, (size_t)n);
-	if (!n) {
-		close(r->out);
-		r->out = -1;
-	}
-	return n;
-}
-
-/* Waits until the program and all its children are gone; `until` 0: without limit. */
-static void follow(struct running *r, uint64_t until)
-{
-	while (!r->ended && (!until || now_ms() < until)) {
-		struct pollfd p[] = { { .fd = r->pidfd, .events = POLLIN },
-				      { .fd = r->out, .events = POLLIN } };
-		uint64_t now = now_ms();
-
-		poll(p, ARRAY_SIZE(p), !until ? -1 : until > now ? (int)(until - now) : 0);
-		r->ended = p[0].revents;
-		if (p[1].revents)
-			take_output(r);
-	}
-	for (ssize_t n = 1; r->ended && r->out >= 0 && n > 0;)
-		n = take_output(r);
-}
-
-/* The last whole lines, joined. */
-static const char *last_lines(struct running *r)
-{
-	char *text = r->tail, *line;
-
-	while (r->n && strchr("\n\r\t ", text[r->n - 1]))
-		r->n--;
-	text[r->n] = '\0';
-	line = r->cut ? strchr(text, '\n') : NULL;
-	text = line ? line + 1 : text;
-	for (char *p = text; *p; p++)
-		if (*p == '\n')
-			*p = ';';
-	return *text ? text : "it printed nothing";
-}
-
-static int tell_end(struct running *r, const struct program *p, unsigned int ms, bool late,
-		    struct err *err)
-{
-	int status = 0;
-
-	waitpid(r->pid, &status, __WALL);
-	if (late)
-		return fail(err, ETIMEDOUT, "%s did not end within %u ms and was killed: %s",
-			    p->name, ms, last_lines(r));
-	if (WIFSIGNALED(status))
-		return fail(err, EIO, "%s was killed by signal %d: %s", p->name, WTERMSIG(status),
-			    last_lines(r));
-	if (WEXITSTATUS(status))
-		return fail(err, EIO, "%s ended with status %d: %s", p->name, WEXITSTATUS(status),
-			    last_lines(r));
-	return 0;
-}
-
-static int start(struct running *r, const struct program *p, const struct opened *o,
-		 char *const *words, struct err *err)
-{
-	int pair[2];
-
-	if (pipe2(pair, O_CLOEXEC))
-		return fail(err, errno, "no pipe for %s: %s", p->name, strerror(errno));
-	/* The program is process 1 of its namespace: at its end the kernel kills the others
-	 * there. */
-	r->pid = (pid_t)syscall(SYS_clone, CLONE_NEWPID | SIGCHLD, NULL, NULL, NULL, 0);
-	if (!r->pid)
-		become_program(p, o, words, pair[1]);
-	close(pair[1]);
-	r->out = pair[0];
-	if (r->pid < 0)
-		return fail(err, errno, "%s cannot be started: %s", p->name, strerror(errno));
-	fcntl(r->out, F_SETFL, O_NONBLOCK);
-	r->pidfd = (int)syscall(SYS_pidfd_open, r->pid, 0);
-	return 0;
-}
-
-/* Without a pidfd (no descriptors) its end is not noticed in time: it is killed and said to be
- * late. */
 static int run(const struct program *p, const struct opened *o, char *const *words, unsigned int ms,
 	       struct err *err)
 {
-	struct running r = { .pidfd = -1, .out = -1 };
-	int rc = start(&r, p, o, words, err);
-	bool late;
+	const struct to_become what = { p, o, words };
+	struct child c = { .name = p->name, .alone = true, .become = become_program, .ctx = &what };
+	int rc = child_run(&c, ms, err);
 
-	if (!rc) {
-		follow(&r, r.pidfd < 0 ? 1 : now_ms() + ms);
-		late = !r.ended;
-		if (late)
-			kill(r.pid, SIGKILL);
-		if (late && r.pidfd >= 0)
-			follow(&r, 0);
-		rc = tell_end(&r, p, ms, late, err);
-	}
-	closep(&r.pidfd);
-	closep(&r.out);
-	return rc;
+	return rc ? rc : child_tell(&c, err);
 }
 
 static int open_below(const char *driver, const struct program *p, struct opened *o,
@@ -339,26 +214,26 @@ static int open_below_daemon(const struct sysfs *sys, const struct program *p, s
 	return s.rc;
 }
 
+const char *const driver_roots[] = { "/", "/run/nvidia/driver", NULL };
+
 /* Looked for each time: a driver that comes in a container may come late. The first root that has
  * the program counts, even if the program cannot be trusted there. */
 static int find_file(const struct sysfs *s, const char *driver, const struct program *p,
 		     struct opened *o, struct err *err)
 {
-	/* The host's own; where NVIDIA's GPU operator has that of its driver container. */
-	static const char *const usual[] = { "/", "/run/nvidia/driver" };
 	int rc = -EOPNOTSUPP;
 
 	if (driver[0])
 		return open_below(driver, p, o, err);
-	for (size_t i = 0; i < ARRAY_SIZE(usual) && rc == -EOPNOTSUPP; i++)
-		rc = open_below(usual[i], p, o, err);
+	for (const char *const *root = driver_roots; *root && rc == -EOPNOTSUPP; root++)
+		rc = open_below(*root, p, o, err);
 	rc = rc == -EOPNOTSUPP ? open_below_daemon(s, p, o, err) : rc;
 	return rc != -EOPNOTSUPP
 		       ? rc
 		       : fail(err, EOPNOTSUPP,
 			      "neither %s nor %s, nor the root of a running nvidia-vgpud, has %s: "
 			      "install the driver, or name its root with --driver-root",
-			      usual[0], usual[1], p->path);
+			      driver_roots[0], driver_roots[1], p->path);
 }
 
 static int find_and_run(const struct sysfs *s, const char *driver, char *const *words,

@@ -22,6 +22,10 @@ struct sysfs;
 /* A killed program may take this much longer before it counts as unkillable. */
 #define PROGRAM_KILL_MS 5000
 
+/* Where a driver's root is looked for: the host's own, and where NVIDIA's GPU operator has that of its
+ * driver container. NULL-terminated. */
+extern const char *const driver_roots[];
+
 /* In the daemon: runs the row of that name on a function, with an option that the row has ("-e").
  * Returns 0: its exit status was 0; -EIO: another status, or a signal; -ETIMEDOUT: it took longer
  * than ms, and *ret_late (io.h) is NULL if it was killed; -EOPNOTSUPP: the driver's root has no

@@ -9,7 +9,7 @@
 #include "internal.h"
 #include "look.h"
 #include "ops.h"
-#include "backend/pci/naming.h"
+#include "naming.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
@@ -29,7 +29,7 @@ struct seen {
 	const struct backend_ops *row; /* of the extra */
 };
 
-struct batch {
+struct look_batch {
 	struct seen *v;
 	size_t n, cap;
 	uint64_t seqnum; /* of the last uevent before we looked; 0 if the kernel does not tell */
@@ -38,7 +38,8 @@ struct batch {
 	struct look *look;
 };
 
-static struct seen *batch_add(struct batch *b, const struct key *key, uint64_t removed, bool again)
+static struct seen *batch_add(struct look_batch *b, const struct key *key, uint64_t removed,
+			      bool again)
 {
 	struct seen *v = more_rows(b->v, b->n, &b->cap, sizeof(*v));
 
@@ -59,14 +60,14 @@ static int by_key(const void *left, const void *right)
 	return key_cmp(&a->key, &b->key);
 }
 
-static struct seen *batch_find(const struct batch *b, const struct key *key)
+static struct seen *batch_find(const struct look_batch *b, const struct key *key)
 {
 	const struct seen wanted = { .key = *key };
 
 	return b->n ? bsearch(&wanted, b->v, b->n, sizeof(*b->v), by_key) : NULL;
 }
 
-static void batch_sort(struct batch *b)
+static void batch_sort(struct look_batch *b)
 {
 	size_t n = 0;
 
@@ -106,11 +107,10 @@ static bool read_extra(struct backend *b, struct seen *s, const struct facts *f)
 	return same;
 }
 
-static void look(struct backend *b, struct batch *batch)
+static void look(struct backend *b, struct look_batch *batch)
 {
 	for (size_t i = 0; i < batch->n; i++) {
 		struct seen *s = &batch->v[i];
-		const struct bus_ops *bus = b->buses[s->key.bus];
 		int rc;
 
 		if (s->looked && !s->again)
@@ -118,7 +118,7 @@ static void look(struct backend *b, struct batch *batch)
 		s->looked = true;
 		s->again = false;
 		/* Operations may name devices of any bus. */
-		if (!bus) {
+		if (!b->buses[s->key.bus]) {
 			s->unknown = true;
 			continue;
 		}
@@ -129,7 +129,7 @@ static void look(struct backend *b, struct batch *batch)
 		free(s->extra.what);
 		s->extra.what = NULL;
 		s->alone = s->alone && read_extra(b, s, NULL);
-		rc = s->alone ? 0 : bus->observe(b, &s->key, &s->facts);
+		rc = s->alone ? 0 : look_observe(batch->look, &s->key, &s->facts);
 		if (!s->alone && !rc)
 			read_extra(b, s, &s->facts);
 		s->present = !s->alone && !rc;
@@ -148,7 +148,7 @@ static bool is_old_vf(const struct device *known, const struct seen *s)
 /* Adds the parent of each, from facts or as the model remembers it. The removal of VFs sends no
  * event for the PF, so its number of VFs is read after they are gone. If a vanished device was
  * never known, its parent is unknown, so all PFs are read again. */
-static void add_parents(struct model *m, struct batch *b)
+static void add_parents(struct model *m, struct look_batch *b)
 {
 	size_t n = b->n, pos = 0;
 	bool anybodys = false;
@@ -192,7 +192,7 @@ static bool is_known(struct model *m, const struct key *key, int group, const st
 
 /* A new device comes with its group: an operation takes all of it, and the event of another member
  * may still be under way. */
-static void add_peers(const struct backend *b, struct batch *batch)
+static void add_peers(const struct backend *b, struct look_batch *batch)
 {
 	size_t n = batch->n;
 
@@ -223,7 +223,7 @@ static void note_index(void *ctx, int index, const struct key *vf)
 		s->facts.index = index;
 }
 
-static void observe(struct backend *b, struct batch *batch)
+static void observe(struct backend *b, struct look_batch *batch)
 {
 	int64_t seqnum;
 
@@ -252,7 +252,7 @@ static void keep_relation(const struct facts *old, struct facts *f)
 }
 
 /* A later look has published already. It cannot have known of a removal between the two. */
-static bool is_overtaken(struct model *m, const struct batch *batch, struct seen *s)
+static bool is_overtaken(struct model *m, const struct look_batch *batch, struct seen *s)
 {
 	const struct device *known;
 
@@ -267,12 +267,36 @@ static bool is_overtaken(struct model *m, const struct batch *batch, struct seen
 }
 
 /* Without memory it may be an older one. */
-static bool is_newest_extra(const struct batch *batch, const struct seen *s)
+static bool is_newest_extra(const struct look_batch *batch, const struct seen *s)
 {
 	return newest_take(&batch->look->b->looks.extra, &s->key, batch->look->number);
 }
 
-static bool commit_one(struct backend *b, struct batch *batch, struct seen *s,
+/* What is made of a sick card is sick as well, from its first moment on. */
+static void inherit(struct model *m, struct facts *f)
+{
+	const struct device *card = f->parent.bus ? model_find(m, &f->parent) : NULL;
+
+	if (card)
+		STR_COPY(f->card_health, card->facts.card_health);
+}
+
+/* NULL: it was not there, or is gone. */
+static void tell_card(struct model *m, const struct facts *was, const struct facts *is)
+{
+	const struct facts none = { .gpu_instance_id = -1 };
+	const struct key card = is ? is->parent : was->parent;
+	const struct device *dev = card.bus ? model_find(m, &card) : NULL;
+
+	was = was ?: &none;
+	is = is ?: &none;
+	if (dev && dev->caps & CAP_MIG &&
+	    (strcmp(was->profile_id, is->profile_id) ||
+	     was->gpu_instance_id != is->gpu_instance_id))
+		model_edit(m, &card, false)->facts.mig_vgpus++;
+}
+
+static bool commit_one(struct backend *b, struct look_batch *batch, struct seen *s,
 		       const struct naming *nm, bool *ret_new)
 {
 	struct model *m = b->model;
@@ -293,6 +317,7 @@ static bool commit_one(struct backend *b, struct batch *batch, struct seen *s,
 	}
 	if (known && (!s->present || s->removed > known->facts.seen ||
 		      facts_of_other(&known->facts, &s->facts))) {
+		tell_card(m, &known->facts, NULL);
 		model_remove(m, &s->key);
 		known = NULL;
 	}
@@ -301,6 +326,7 @@ static bool commit_one(struct backend *b, struct batch *batch, struct seen *s,
 	dev = model_edit(m, &s->key, true);
 	if (!dev)
 		return false;
+	tell_card(m, known ? &known->facts : NULL, &s->facts);
 	facts = s->facts;
 	facts_keep(&dev->facts, &facts);
 	if (bus->tells_serial) {
@@ -310,6 +336,7 @@ static bool commit_one(struct backend *b, struct batch *batch, struct seen *s,
 	facts.seen = known ? known->facts.seen : batch->seqnum;
 	if (known)
 		keep_relation(&known->facts, &facts);
+	inherit(m, &facts);
 	*ret_new |= !facts.serial_known || (facts.iommu_group >= 0 && facts.reserved <= RESERVED_ODD);
 	s->other = strcmp(dev->facts.garbled, facts.garbled) || (!known && bus->plugged) ||
 		   (known && known->facts.class_code != facts.class_code);
@@ -327,7 +354,7 @@ static bool commit_one(struct backend *b, struct batch *batch, struct seen *s,
 }
 
 /* Nobody sees a device published without what others tell of it. */
-static void publish(struct model *m, struct batch *batch)
+static void publish(struct model *m, struct look_batch *batch)
 {
 	for (const struct backend_ops *const *ops = backends; *ops; ops++) {
 		struct extra *first = NULL;
@@ -347,7 +374,7 @@ static void publish(struct model *m, struct batch *batch)
 }
 
 /* Removes all devices that a complete batch does not have. */
-static void remove_others(struct backend *b, const struct batch *batch)
+static void remove_others(struct backend *b, const struct look_batch *batch)
 {
 	const struct device *dev;
 	size_t pos = 0;
@@ -362,7 +389,7 @@ static void remove_others(struct backend *b, const struct batch *batch)
 }
 
 /* A device that has a group tells as much as the list of groups. */
-static bool has_iommu(const struct sysfs *sys, const struct batch *batch)
+static bool has_iommu(const struct sysfs *sys, const struct look_batch *batch)
 {
 	_closedir_ DIR *dir = NULL;
 	const struct dirent *e;
@@ -378,7 +405,7 @@ static bool has_iommu(const struct sysfs *sys, const struct batch *batch)
 }
 
 /* An incomplete batch taken for complete would remove existing devices. */
-static int commit(struct backend *b, struct batch *batch)
+static int commit(struct backend *b, struct look_batch *batch)
 {
 	bool all = batch->look->all && !batch->failed;
 	bool iommu = has_iommu(&b->sys, batch), fits = true, new = false;
@@ -400,17 +427,17 @@ static int commit(struct backend *b, struct batch *batch)
 	model_unlock(b->model);
 	naming_end(&nm);
 	if (new) {
-		ask_soon(b, ASK_SERIAL, NULL, 0);
-		ask_soon(b, ASK_RESERVED, NULL, 0);
+		ask_soon(b, &ask_serial, NULL, 0);
+		ask_soon(b, &ask_reserved, NULL, 0);
 	}
 	for (size_t i = 0; i < batch->n; i++)
 		if (batch->v[i].other)
-			ask_soon(b, ASK_CRITICAL, &batch->v[i].key, 0);
+			ask_soon(b, &ask_critical, &batch->v[i].key, 0);
 	return fits ? 0 : -ENOSPC;
 }
 
 /* A machine without PCI cannot be served; another bus may appear with its module. */
-static int list_bus(const struct backend *b, enum bus bus, struct batch *batch)
+static int list_bus(const struct backend *b, enum bus bus, struct look_batch *batch)
 {
 	_closedir_ DIR *dir = sysfs_dir(&b->sys, ROOT_SYS, "%s", b->buses[bus]->devices);
 	const struct dirent *e;
@@ -424,7 +451,7 @@ static int list_bus(const struct backend *b, enum bus bus, struct batch *batch)
 	return -errno;
 }
 
-static int add_all(struct backend *b, struct batch *batch)
+static int add_all(struct backend *b, struct look_batch *batch)
 {
 	int rc = 0;
 
@@ -434,7 +461,7 @@ static int add_all(struct backend *b, struct batch *batch)
 	return rc;
 }
 
-static void add_touched(struct batch *batch, const struct touched *v)
+static void add_touched(struct look_batch *batch, const struct touched *v)
 {
 	struct seen *s = batch_add(batch, &v->key, v->removed, false);
 
@@ -446,7 +473,7 @@ static void add_touched(struct batch *batch, const struct touched *v)
 
 int look_scan(struct look *l)
 {
-	struct batch batch = { .look = l };
+	struct look_batch batch = { .look = l };
 	struct backend *b = l->b;
 	int rc = 0;
 

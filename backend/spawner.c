@@ -10,6 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "backend/gpu/nvml_ask.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
@@ -17,6 +18,9 @@
 #include "pcidevfs/holders.h"
 #include "pcidevfs/util.h"
 #include "wire.h"
+
+/* Helpers that need it have pcidevfs-nvml open as this. */
+enum { NVML_FD = STDERR_FILENO + 1 };
 
 /* The capabilities of a kind of helper, and the groups of calls that it may use. */
 static const struct helper_rights {
@@ -39,6 +43,13 @@ static const struct helper_rights {
 	[HELPER_STATE] = { 0 },
 	/* Its socket was opened before, in the network namespace of process 1. */
 	[HELPER_VFCONF] = { CAP(NET_ADMIN) },
+	/* The program gives them up before it loads the library: a query runs as nobody, and needs no
+	 * right (spec/nvml.md 9). The helper enters the root of another process. */
+	[HELPER_NVML] = { CAP(SETUID) | CAP(SETGID) | CAP(SYS_PTRACE) | CAP(SYS_CHROOT),
+			  DENY_EXEC | DENY_FORK | DENY_SIGNAL | DENY_CHROOT },
+	[HELPER_NVML_SET] = { CAP(SYS_ADMIN) | CAP(SYS_MODULE) | CAP(MKNOD) | CAP(SYS_PTRACE) |
+				      CAP(SYS_CHROOT),
+			      DENY_EXEC | DENY_FORK | DENY_SIGNAL | DENY_MODULE | DENY_CHROOT },
 };
 
 /* Calls that no helper uses; each helper's filter adds more. */
@@ -74,7 +85,7 @@ become_helper(enum helper_kind kind, int sock, const struct roots *roots,
 	setsid();
 	signal(SIGCHLD, SIG_DFL);
 	dup2(sock, STDIN_FILENO);
-	closefrom(STDERR_FILENO + 1);
+	closefrom(NVML_FD + (kind == HELPER_NVML || kind == HELPER_NVML_SET));
 	_exit(helper_run(kind, STDIN_FILENO, roots, family, enter));
 }
 
@@ -113,13 +124,15 @@ static int serve_one(const struct roots *roots, const struct hold_asker *family,
 }
 
 /* A file opened later must not become standard output. */
-static void leave_outputs(void)
+static void leave_outputs(struct roots *roots)
 {
+	int nvml = nvml_open_program();
 	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
 	for (int fd = STDOUT_FILENO; fd <= STDERR_FILENO && null >= 0; fd++)
 		dup2(null, fd);
-	closefrom(STDERR_FILENO + 1);
+	roots->nvml = nvml < 0 ? nvml : dup2(nvml, NVML_FD);
+	closefrom(NVML_FD + (nvml >= 0));
 }
 
 int backend_spawner(int argc, char **argv)
@@ -142,7 +155,7 @@ int backend_spawner(int argc, char **argv)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	setsid();
-	leave_outputs();
+	leave_outputs(&roots);
 	if (confine_caps(backend_spawner_caps() | CAP(SETPCAP), ~UINT64_C(0), NULL))
 		return 1;
 	confine_calls(NEVER, NULL);
@@ -155,10 +168,14 @@ int backend_spawner(int argc, char **argv)
 static void __attribute__((noreturn))
 become_spawner(const struct roots *roots, int sock, pid_t parent)
 {
-	char *argv[] = { (char *)"pcidevfs-spawner", (char *)SPAWNER_ARG, (char *)roots->sysfs,
-			 (char *)roots->dev,	     (char *)roots->proc,
+	char *argv[] = { (char *)"pcidevfs-spawner",
+			 (char *)SPAWNER_ARG,
+			 (char *)roots->sysfs,
+			 (char *)roots->dev,
+			 (char *)roots->proc,
 			 (char *)(roots->driver ? roots->driver : ""),
-			 (char *)(roots->state ? roots->state : ""), NULL };
+			 (char *)(roots->state ? roots->state : ""),
+			 NULL };
 
 	prctl(PR_SET_NAME, "pcidevfs-spawn");
 	prctl(PR_SET_PDEATHSIG, SIGKILL);

@@ -7,7 +7,7 @@
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
 
-enum field { F_ACTION, F_DEVPATH, F_SUBSYSTEM, F_SLOT, F_DRIVER, F_DEVNAME, F_SEQNUM, F_COUNT };
+enum { F_ACTION, F_DEVPATH, F_SUBSYSTEM, F_SLOT, F_DRIVER, F_DEVNAME, F_SEQNUM, F_COUNT };
 
 static const char *const field_names[F_COUNT] = {
 	[F_ACTION] = "ACTION=",	     [F_DEVPATH] = "DEVPATH=", [F_SUBSYSTEM] = "SUBSYSTEM=",

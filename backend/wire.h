@@ -35,8 +35,14 @@ enum helper_kind {
 	HELPER_PROGRAM,	 /* runs a program of the vendor's driver; program.h */
 	HELPER_STATE,	 /* writes the state file, where landlock(7) keeps the daemon out */
 	HELPER_VFCONF,	 /* settings of VFs, in the network of process 1 */
+	HELPER_NVML,	 /* asks NVIDIA's library; gpu/nvml_ask.h */
+	HELPER_NVML_SET, /* has it set something */
 	HELPER_KINDS
 };
+
+/* How long a program that a helper of this kind runs may take to die, before the helper counts as
+ * late. */
+unsigned int helper_grace(enum helper_kind kind);
 
 #define WIRE_SPAWN 0x70637370 /* identifies this version of the record */
 struct wire_spawn {

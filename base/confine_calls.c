@@ -99,6 +99,7 @@ static const struct call_rule {
 	{ SYS_fspick, DENY_MOUNT },
 	{ SYS_pivot_root, DENY_MOUNT },
 	{ SYS_chroot, DENY_CHROOT },
+	{ SYS_socket, DENY_NET },
 	{ SYS_setns, DENY_NS },
 	{ SYS_unshare, DENY_NS },
 

@@ -76,3 +76,12 @@ int pair_next(char **cursor, struct pair *ret)
 	*cursor = c;
 	return 1;
 }
+
+char *line_next(char **cursor)
+{
+	char *line;
+
+	while ((line = strsep(cursor, "\n")) && !*line)
+		;
+	return line;
+}

@@ -165,8 +165,21 @@ size_t str_clean_len(const char *text, size_t size)
 	return at;
 }
 
+/* Most texts are; and the compiler makes one loop of it without branches. */
+static bool is_printable_ascii(const char *text)
+{
+	size_t n = strlen(text);
+	unsigned int others = 0;
+
+	for (size_t i = 0; i < n; i++)
+		others += (unsigned char)(text[i] - ' ') > '~' - ' ';
+	return !others;
+}
+
 void str_clean(char *text)
 {
+	if (is_printable_ascii(text))
+		return;
 	while (*(text += str_clean_len(text, SIZE_MAX)))
 		*text = '?';
 }
@@ -444,25 +457,6 @@ uint64_t now_ms(void)
 	return now_us() / 1000;
 }
 
-char *file_text(int dir, const char *path)
-{
-	int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "r");
-	char *text = NULL;
-	size_t size = 0;
-
-	if (!f) {
-		closep(&fd);
-		return NULL;
-	}
-	if (getdelim(&text, &size, '\0', f) < 0) {
-		free(text);
-		text = NULL;
-	}
-	fclose(f);
-	return text;
-}
-
 ssize_t read_all(int fd, void *buf, size_t size)
 {
 	size_t len = 0;
@@ -479,4 +473,27 @@ ssize_t read_all(int fd, void *buf, size_t size)
 		len += (size_t)n;
 	}
 	return (ssize_t)len;
+}
+
+/* The more there is, the more each read asks for: in a tree each is a request. */
+char *file_text(int dir, const char *path)
+{
+	_close_ int fd = openat(dir, path, O_RDONLY | O_CLOEXEC);
+	size_t len = 0, size = 2048;
+	char *text = NULL, *more;
+	ssize_t n;
+
+	do {
+		more = fd < 0 ? NULL : realloc(text, size *= 2);
+		n = more ? read_all(fd, more + len, size - 1 - len) : -1;
+		if (more)
+			text = more;
+		len += n > 0 ? (size_t)n : 0;
+	} while (n > 0 && len == size - 1);
+	if (n >= 0 && len) {
+		text[len] = '\0';
+		return text;
+	}
+	free(text);
+	return NULL;
 }

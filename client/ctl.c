@@ -10,29 +10,37 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
+#define ERROR "error "
+
 /* Maps the errors of a path whose tree is not mounted, or whose daemon has ended, to ENOTCONN. */
 static int of_no_tree(int code)
 {
-	bool none = code == ENOENT || code == ENODEV || code == ECONNABORTED ||
-		    code == ECONNREFUSED;
+	bool none =
+		code == ENOENT || code == ENODEV || code == ECONNABORTED || code == ECONNREFUSED;
 
 	return none ? ENOTCONN : code;
 }
 
-/* Takes the sentence of the first line such as "error EBUSY 0000:05:00.0/claim: SENTENCE". */
-static int verdict(const char *tree, char *answers, int code, struct err *err)
+int ctl_verdict(const char *answers, int r, struct err *err)
 {
-	for (char *save, *line = strtok_r(answers, "\n", &save); line;
-	     line = strtok_r(NULL, "\n", &save))
-		if (!strncmp(line, "error ", 6)) {
-			char *text = line + 6 + strcspn(line + 6, " ");
+	static const char stay[] = " (all lines stay until abort)"; /* no client of ours goes on */
+	const char *at;
 
-			return fail(err, code, "%s", text + strspn(text, " "));
-		}
-	return fail(err, of_no_tree(code), "%s/ctl: %s", tree, strerror(code));
+	for (size_t len, skip; *answers; answers += len + (answers[len] == '\n')) {
+		len = strcspn(answers, "\n");
+		if (strncmp(answers, ERROR, strlen(ERROR)) != 0)
+			continue;
+		at = strstr(answers, stay);
+		if (at && at + strlen(stay) == answers + len)
+			len -= strlen(stay);
+		skip = strlen(ERROR) + strcspn(answers + strlen(ERROR), " \n");
+		skip += answers[skip] == ' ';
+		return fail(err, r ? -r : EIO, "%.*s", (int)(len - skip), answers + skip);
+	}
+	return r;
 }
 
-void ctl_close(struct ctl *c)
+void ctl_close(struct open_ctl *c)
 {
 	if (c->fd >= 0)
 		close(c->fd);
@@ -51,7 +59,7 @@ static bool is_there(int fd, const char *path)
 	       ours.stx_dev_minor == there.stx_dev_minor;
 }
 
-static int ctl_open(struct ctl *c, struct err *err)
+static int ctl_open(struct open_ctl *c, struct err *err)
 {
 	char path[4096];
 
@@ -64,7 +72,7 @@ static int ctl_open(struct ctl *c, struct err *err)
 	return c->fd < 0 ? fail(err, of_no_tree(errno), "%s: %s", path, strerror(errno)) : 0;
 }
 
-static int commit_once(struct ctl *c, const char *lines, struct err *err)
+static int commit_once(struct open_ctl *c, const char *lines, struct err *err)
 {
 	struct out text = { 0 };
 	char answers[4096];
@@ -86,10 +94,12 @@ static int commit_once(struct ctl *c, const char *lines, struct err *err)
 		return 0;
 	answers[n > 0 ? n : 0] = '\0';
 	ctl_close(c); /* and drops what the tree may keep for it */
-	return verdict(c->tree, answers, code, err);
+	fail(err, of_no_tree(code), "%s/ctl: %s", c->tree, strerror(code));
+	ctl_verdict(answers, -code, err);
+	return -err->code;
 }
 
-int ctl_commit(struct ctl *c, const char *lines, struct err *err)
+int ctl_commit(struct open_ctl *c, const char *lines, struct err *err)
 {
 	int r = commit_once(c, lines, err);
 

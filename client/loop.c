@@ -96,6 +96,13 @@ void source_by(struct source *s, uint64_t at)
 	s->at = at < s->at ? at : s->at;
 }
 
+void source_soon(struct source *s, uint64_t last, unsigned int gap_ms)
+{
+	uint64_t now = now_ms(), at = last + gap_ms;
+
+	source_by(s, at < now ? now : at);
+}
+
 void loop_remove(struct loop *l, struct source *s)
 {
 	struct source **at = &l->timers;
@@ -165,17 +172,20 @@ static void sleep_until_heard(struct loop *l)
 	l->until = 0;
 }
 
-/* A callback may remove any source, so the list is searched anew after each. */
+/* A callback may remove any source, so the list is searched anew after each. Each runs once, or
+ * else one that asks for a turn at once kept the others from theirs. */
 static void run_due(struct loop *l)
 {
 	uint64_t now = now_ms();
 	struct source *s;
 
+	l->round++;
 	do {
-		for (s = l->timers; s && s->at > now; s = s->next)
+		for (s = l->timers; s && (s->at > now || s->round == l->round); s = s->next)
 			;
 		if (s) {
 			s->at = UINT64_MAX;
+			s->round = l->round;
 			s->due(s);
 		}
 	} while (s);

@@ -18,6 +18,7 @@ struct source {
 	void (*ready)(struct source *s); /* readable (loop_heed(): or writable), or hung up */
 	void (*due)(struct source *s);	 /* `at` has come; it is reset to UINT64_MAX */
 	uint64_t at;			 /* time of now_ms(); UINT64_MAX: never */
+	uint64_t round;			 /* of the loop, in which due() was called last */
 	struct source *next;
 };
 
@@ -30,6 +31,7 @@ struct loop {
 	uint64_t until;		  /* time that loop_run() sleeps to; 0: it is awake */
 	void (*after)(void *ctx); /* at the end of every turn; may be NULL */
 	void *after_ctx;
+	uint64_t round; /* of due() */
 	bool ended;
 };
 
@@ -48,6 +50,8 @@ int loop_watch(struct loop *l, struct source *s, int fd, void (*ready)(struct so
 void loop_timer(struct loop *l, struct source *s, void (*due)(struct source *s), uint64_t at);
 /* It is due at this time, if not before. */
 void source_by(struct source *s, uint64_t at);
+/* It is due now, or so many ms after `last`, if that is later. */
+void source_soon(struct source *s, uint64_t last, unsigned int gap_ms);
 /* Call it before the descriptor is closed. */
 void loop_remove(struct loop *l, struct source *s);
 /* Calls ready() if the descriptor is readable, if it is writable; loop_add() has set: readable. The

@@ -31,6 +31,7 @@ struct mirror {
 	pthread_cond_t work, look;
 	const struct mirror_table *ops;
 	bool changed, known, reading, look_wanted, ending;
+	bool orphaned;
 	uint64_t lost_at;
 	char why[ERR_TEXT], saying[ERR_TEXT];
 	struct jobs unlooked, urgent, todo; /* unlooked: todo after a look */
@@ -103,13 +104,26 @@ static void on_lost(void *ctx, const char *why)
 	event_ring(t->event.fd);
 }
 
-static void on_saying(void *ctx, char *buf, size_t size)
+static void on_orphaned(void *ctx)
 {
 	struct mirror *t = ctx;
 
 	pthread_mutex_lock(&t->lock);
-	str_copy(buf, size, t->saying);
+	t->orphaned = t->changed = true;
 	pthread_mutex_unlock(&t->lock);
+	event_ring(t->event.fd);
+}
+
+static void on_saying(void *ctx, char *buf, size_t size)
+{
+	struct mirror *t = ctx;
+	char whole[ERR_TEXT];
+
+	pthread_mutex_lock(&t->lock);
+	STR_COPY(whole, t->saying);
+	pthread_mutex_unlock(&t->lock);
+	str_fit(whole, size);
+	str_copy(buf, size, whole);
 }
 
 static void *follow(void *ctx)
@@ -122,6 +136,7 @@ static void *follow(void *ctx)
 		.removed = on_removed,
 		.settled = on_settled,
 		.lost = on_lost,
+		.orphaned = on_orphaned,
 		.saying = on_saying,
 		.say_fd = t->says,
 		.ctx = t,
@@ -187,7 +202,7 @@ static void *look_often(void *ctx)
 static void *write_jobs(void *ctx)
 {
 	struct mirror *t = ctx;
-	struct ctl ctl = { t->path, -1 };
+	struct open_ctl ctl = { t->path, -1 };
 
 	pthread_mutex_lock(&t->lock);
 	while (!t->ending) {
@@ -203,7 +218,9 @@ static void *write_jobs(void *ctx)
 		    t->ops->overtaken(t->table, job->lines, job->since))
 			fail(&job->err, ECANCELED, "it is out of date");
 		pthread_mutex_unlock(&t->lock);
-		if (!job->err.code)
+		if (!job->err.code && job->prepare)
+			job->prepare(job, t->path, &job->err);
+		if (!job->err.code && job->lines)
 			ctl_commit(&ctl, job->lines, &job->err);
 		loop_enter(t->loop);
 		if (!t->left)
@@ -357,6 +374,16 @@ uint64_t mirror_lost(const struct mirror *t, const char **ret_why)
 {
 	*ret_why = t->why;
 	return t->lost_at;
+}
+
+bool mirror_orphaned(struct mirror *t)
+{
+	bool orphaned;
+
+	pthread_mutex_lock(&t->lock);
+	orphaned = t->orphaned;
+	pthread_mutex_unlock(&t->lock);
+	return orphaned;
 }
 
 bool mirror_known(struct mirror *t)

@@ -39,7 +39,10 @@ struct mirror_table {
 
 /* One transaction for ctl, and the callback for its verdict. */
 struct job {
-	char *lines;
+	char *lines; /* NULL: nothing is written */
+	/* In the thread that would write the lines, before it does: may read files of the tree at
+	 * this path, and set lines. Not 0, with err: nothing is written. NULL: not needed. */
+	int (*prepare)(struct job *job, const char *tree, struct err *err);
 	bool look; /* run it only after a probe of holders that starts from now on */
 	/* Time in ms, 0: never. The job is dropped (ECANCELED) if overtaken() says so. */
 	uint64_t since;
@@ -66,6 +69,8 @@ void *mirror_lock(struct mirror *t);
 void mirror_unlock(struct mirror *t);
 /* Returns since when the tree is lost (ms; 0: it is there), and why. Call it with the lock held. */
 uint64_t mirror_lost(const struct mirror *t, const char **ret_why);
+/* Is it a mount whose daemon has gone for good (watch.h)? */
+bool mirror_orphaned(struct mirror *t);
 /* Has an inventory ever been read? */
 bool mirror_known(struct mirror *t);
 

@@ -16,6 +16,7 @@ enum {
 	CHUNK = 65536,	  /* longer than any line: the tree's texts are bounded */
 	RETRY_MS = 100,	  /* the first pause after the tree was lost; doubled each time */
 	RETRY_MAX_MS = 2000,
+	ORPHAN_MS = 20000,
 };
 
 struct follower {
@@ -203,7 +204,7 @@ static void say_hello(const struct follower *f, int fd)
 static int show_us(const struct follower *f)
 {
 	struct err err = { 0 };
-	int fd = open_file(f, "ctl", O_RDWR, &err);
+	int fd = f->w->name ? open_file(f, "ctl", O_RDWR, &err) : -1;
 
 	if (fd >= 0)
 		say_hello(f, fd);
@@ -241,6 +242,7 @@ void watch_run(const char *tree, const struct watcher *w, int stop_fd)
 	struct follower f = { .tree = tree, .w = w, .stop_fd = stop_fd };
 	_free_ struct lines *l = malloc(sizeof(*l));
 	struct pollfd stop = { stop_fd, POLLIN, 0 };
+	uint64_t orphan = 0; /* since when */
 	unsigned int pause = 0;
 
 	while (l) {
@@ -253,6 +255,9 @@ void watch_run(const char *tree, const struct watcher *w, int stop_fd)
 		if (now_ms() - since > RETRY_MAX_MS)
 			pause = 0;
 		w->lost(w->ctx, err.text);
+		orphan = err.code != ENOTCONN ? 0 : orphan ?: now_ms();
+		if (orphan && now_ms() - orphan > ORPHAN_MS && w->orphaned)
+			w->orphaned(w->ctx);
 		if (poll(&stop, 1, (int)back_off(&pause, RETRY_MS, RETRY_MAX_MS)) > 0)
 			return;
 	}

@@ -9,7 +9,7 @@
 
 /* All functions are called by the thread that runs watch_run(). */
 struct watcher {
-	const char *name; /* the client's name in `health` */
+	const char *name; /* the client's name in `health`; NULL: it does not stand there */
 	/* An inventory begins: devices not named until settled() are gone. */
 	void (*begin)(void *ctx);
 	/* A device is there; `pairs` is the line behind the id, for pair_next(). */
@@ -24,6 +24,10 @@ struct watcher {
 	 * an eventfd, is readable. NULL: nothing, and say_fd is not used. */
 	void (*saying)(void *ctx, char *buf, size_t size);
 	int say_fd;
+	/* The tree has been a mount without a daemon for 20 s; called once more after each try. A
+	 * new daemon's mount does not come in its place where a container has this one. NULL:
+	 * nothing. */
+	void (*orphaned)(void *ctx);
 };
 
 /* Follows the tree at the path until stop_fd is readable. A read of a tree whose daemon is dead

@@ -88,6 +88,7 @@ struct entries {
 };
 
 struct attr {
+	/* "mig/mode": mode in the directory of the row mig. A directory has none below itself. */
 	const char *name;
 	uint16_t id;
 	mode_t mode;	     /* S_IFREG if no type is given */
@@ -109,13 +110,14 @@ struct attr {
 	 * request_parse(). */
 	int (*store)(const struct subject *s, const char *text, struct request *ret,
 		     struct err *err);
-	/* Returns -EACCES with the sentence if the value concerns more than this device, so that
-	 * its owner's right is not enough. Only asked for users without group pcidevfs and
+	/* Returns -EACCES with the sentence if the value concerns more than this device, or others
+	 * that use it, so that its owner's right is not enough. Only asked for users without group pcidevfs and
 	 * CAP_DAC_OVERRIDE. NULL: it never does. */
 	int (*reaches)(const struct subject *s, const struct request *request, struct err *err);
 	/* Instead of show: lines, as in a file that grows and is rotated. */
 	struct ring *(*ring)(const struct tree *t);
-	/* For ATTR_SLOW: updates the model. May be NULL. */
+	/* Updates the model; may take seconds. ATTR_SLOW: before each text. Of a directory: openers
+	 * of its files for reading wait for it, all for one. May be NULL. */
 	void (*refresh)(const struct subject *s);
 	const struct entries *entries; /* of a directory row; NULL: it contains only rows */
 	const char *key;	       /* name in inventory and events; NULL: not there */
@@ -143,8 +145,9 @@ struct obj_type {
 	const struct entries *entries; /* of its own directory */
 };
 
-extern const struct attr_table attrs_pci, attrs_claim, attrs_sriov, attrs_vgpu, attrs_usb, attrs_state;
-extern const struct attr_table attrs_device;
+extern const struct attr_table attrs_pci, attrs_claim, attrs_sriov, attrs_vgpu, attrs_mig,
+	attrs_usb;
+extern const struct attr_table attrs_state, attrs_device;
 extern const struct attr_table attrs_root, attrs_resource;
 extern const struct attr_table *const no_tables[];
 
@@ -206,6 +209,12 @@ static inline bool row_takes(const struct attr *row, uint32_t caps)
 int row_refuse_write(const struct attr *row, const struct device *dev, struct err *err);
 /* Prints what a row with a show reads for this subject. */
 void row_show(const struct attr *row, const struct subject *s, struct out *o);
+/* The directory row that contains it; NULL: the object's own directory. */
+const struct attr *row_dir(enum obj_kind kind, const struct attr *row);
+/* Is it in the directory of dir, or (NULL) of the object? */
+bool row_is_in(const struct attr *row, const struct attr *dir);
+/* Its name there: "mode". */
+const char *row_leaf(const struct attr *row);
 /* Also finds links to it elsewhere. */
 const struct attr *attr_by_id(enum obj_kind kind, uint16_t id);
 const struct attr *attr_by_name(enum obj_kind kind, const char *name);

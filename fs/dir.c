@@ -79,6 +79,7 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 	struct tree *t = fuse_req_userdata(req);
 	struct fuse_entry_param e;
 	const struct attr *row;
+	char path[NODE_PATH];
 	struct node dir;
 	struct stat st;
 
@@ -87,7 +88,7 @@ void dir_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
 		return;
 	}
 	rows_are_seen(t, &dir);
-	row = dir.row ? NULL : attr_by_name(dir.kind, name);
+	row = attr_by_name(dir.kind, node_path(&dir, name, path));
 	if (row && !node_has(&dir, row))
 		row = NULL;
 	if (row) {
@@ -143,7 +144,7 @@ static uint64_t parent_ino(struct dir_listing *l)
 	uint64_t ino;
 
 	if (n->row)
-		return objects_sibling(n->ino, ROW_SELF);
+		return node_dir(n, n->row);
 	if (!row)
 		return n->ino;
 	pthread_mutex_lock(&l->tree->lock);
@@ -171,10 +172,11 @@ static void list_rows(struct dir_listing *l, off_t off)
 	for (size_t i = off > AT_ROWS ? (size_t)off - AT_ROWS : 0;
 	     !l->full && (row = row_at(l->dir.kind, i)); i++) {
 		/* A program that reads all listed files would block in the stream for ever. */
-		if (!node_has(&l->dir, row) || row->flags & ATTR_STREAM)
+		if (!row_is_in(row, l->dir.row) || !node_has(&l->dir, row) ||
+		    row->flags & ATTR_STREAM)
 			continue;
 		node_stat(l->tree, &l->dir, row, &st);
-		add(l, row->name, row, &st, CACHE_SECONDS, (off_t)(AT_ROWS + i + 1));
+		add(l, row_leaf(row), row, &st, CACHE_SECONDS, (off_t)(AT_ROWS + i + 1));
 	}
 }
 
@@ -217,7 +219,7 @@ static void list(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, bool pl
 	}
 	rows_are_seen(t, &l.dir);
 	list_dots(&l, off);
-	if (off < AT_ENTRIES && !l.full && !l.dir.row)
+	if (off < AT_ENTRIES && !l.full)
 		list_rows(&l, off);
 	if (!l.full)
 		list_entries(&l, off);

@@ -69,7 +69,7 @@ struct tree {
 	 * operations, so these have their own threads: one for texts that are too long for the FUSE
 	 * thread, one for the lines of ctl, which must not wait for these texts (neither ever
 	 * waits), and several for slow rows. */
-	struct pool *worker, *commands, *readers;
+	struct pool *worker, *commands, *readers, *openers;
 	struct texts texts; /* made by these */
 	struct ctl_files *ctl;
 	struct writers *writers;
@@ -108,6 +108,11 @@ struct node {
 /* Returns 0, or -ESTALE: never given out, or gone. */
 int node_get(struct tree *t, uint64_t ino, struct node *ret);
 bool node_is_dir(const struct node *n);
+/* Name of the row that this name in the directory would be: "mig/mode". Returns name or buf. */
+#define NODE_PATH (2 * OBJECT_NAME)
+const char *node_path(const struct node *dir, const char *name, char buf[static NODE_PATH]);
+/* The directory that contains this row of the node's object. */
+uint64_t node_dir(const struct node *n, const struct attr *row);
 /* NULL: it is not that of a device. */
 static inline const struct key *node_device(const struct node *n)
 {

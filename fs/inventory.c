@@ -75,7 +75,7 @@ static int by_id(const void *left, const void *right)
 static size_t all_keys(struct model *m, struct key **ret, bool *ret_failed)
 {
 	size_t n = 0, cap = 0, pos = 0;
-	const struct device *dev;
+	const struct key *key;
 
 	*ret = NULL;
 	do {
@@ -86,11 +86,11 @@ static size_t all_keys(struct model *m, struct key **ret, bool *ret_failed)
 			return n;
 		*ret = more;
 		model_lock(m);
-		dev = model_next(m, &pos);
-		if (dev)
-			(*ret)[n++] = dev->key;
+		key = model_next_key(m, &pos);
+		if (key)
+			(*ret)[n++] = *key;
 		model_unlock(m);
-	} while (dev);
+	} while (key);
 	qsort(*ret, n, sizeof(**ret), by_id);
 	return n;
 }

@@ -25,8 +25,9 @@ const struct view *view_by_link(unsigned int id)
 
 const struct attr_table *const no_tables[] = { NULL };
 static const struct attr_table *const root_tables[] = { &attrs_root, NULL };
-static const struct attr_table *const device_tables[] = { &attrs_pci,   &attrs_claim,  &attrs_sriov, &attrs_vgpu, &attrs_usb,
-							 &attrs_state, &attrs_device, NULL };
+static const struct attr_table *const device_tables[] = { &attrs_pci,	&attrs_claim,  &attrs_sriov,
+							  &attrs_vgpu,	&attrs_mig,    &attrs_usb,
+							  &attrs_state, &attrs_device, NULL };
 static const struct attr_table *const resource_tables[] = { &attrs_resource, NULL };
 
 #define CHILDREN(kind) (&(const struct entries){ .child = (kind) })
@@ -119,6 +120,31 @@ const struct attr *attr_by_id(enum obj_kind kind, uint16_t id)
 	return NULL;
 }
 
+bool row_is_in(const struct attr *row, const struct attr *dir)
+{
+	size_t n = dir ? strlen(dir->name) : 0;
+
+	return dir ? !strncmp(row->name, dir->name, n) && row->name[n] == '/'
+		   : !strchr(row->name, '/');
+}
+
+const struct attr *row_dir(enum obj_kind kind, const struct attr *row)
+{
+	const struct attr *dir;
+
+	for (size_t i = 0; strchr(row->name, '/') && (dir = row_at(kind, i)); i++)
+		if (row_is_in(row, dir))
+			return dir;
+	return NULL;
+}
+
+const char *row_leaf(const struct attr *row)
+{
+	const char *slash = strchr(row->name, '/');
+
+	return slash ? slash + 1 : row->name;
+}
+
 const struct attr *attr_by_name(enum obj_kind kind, const char *name)
 {
 	const struct attr *row;
@@ -168,6 +194,7 @@ static const struct {
 	{ CAP_IDS, "has ids" },
 	{ CAP_USB, "USB" },
 	{ CAP_HOSTED, "USB behind a PCI controller" },
+	{ CAP_MIG, "MIG-capable GPU" },
 	{ CAP_PORT, "USB on a hub's port, or mdev" },
 };
 
@@ -228,6 +255,21 @@ int node_get(struct tree *t, uint64_t ino, struct node *ret)
 		return -ESTALE;
 	ret->subject.dev = &ret->dev;
 	return ret->row && !node_has(ret, ret->row) ? -ESTALE : 0;
+}
+
+const char *node_path(const struct node *dir, const char *name, char buf[static NODE_PATH])
+{
+	if (!dir->row)
+		return name;
+	snprintf(buf, NODE_PATH, "%s/%s", dir->row->name, name);
+	return buf;
+}
+
+uint64_t node_dir(const struct node *n, const struct attr *row)
+{
+	const struct attr *dir = row_dir(n->kind, row);
+
+	return objects_sibling(n->ino, dir ? dir->id : ROW_SELF);
 }
 
 bool node_is_dir(const struct node *n)

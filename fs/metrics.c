@@ -121,8 +121,9 @@ void metrics_show(const struct subject *s, struct out *o)
 	out_printf(o, "pcidevfs_build_info{version=\"%s\"} 1\n", VERSION);
 	print_devices(&tally, o);
 	metric(o, "pcidevfs_health", "gauge",
-	       "Always 1; the labels tell what health says of the state directory and the IOMMU, "
-	       "and each capability that the daemon lacks.");
+	       "Always 1; the labels tell what health says of the state directory, the IOMMU and the "
+	       "kernel's log, whether all is ready, each prerequisite that is missing, and each "
+	       "capability that the daemon lacks.");
 	if (t->conf.metrics)
 		t->conf.metrics(t->conf.health_ctx, o);
 	metric(o, "pcidevfs_client", "gauge",

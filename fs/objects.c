@@ -325,6 +325,12 @@ void objects_live(struct objects *o, uint32_t slot, uint64_t birth)
 	obj->state = OBJECT_LIVE;
 }
 
+void objects_stay(struct objects *o, uint32_t slot, uint64_t birth)
+{
+	if (o->r->table[slot].state == OBJECT_LIVE)
+		o->r->table[slot].birth = birth;
+}
+
 void objects_kill(struct objects *o, uint32_t slot)
 {
 	struct object *obj = &o->r->table[slot];

@@ -60,6 +60,8 @@ const struct object *objects_at(const struct objects *o, uint32_t slot);
 uint32_t objects_count(const struct objects *o);
 
 void objects_live(struct objects *o, uint32_t slot, uint64_t birth);
+/* What lives there is the same under another birth: its node ids stay. */
+void objects_stay(struct objects *o, uint32_t slot, uint64_t birth);
 void objects_kill(struct objects *o, uint32_t slot);
 
 uint64_t objects_ino(const struct objects *o, uint32_t slot, uint16_t row);

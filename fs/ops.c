@@ -97,9 +97,11 @@ static void op_create(fuse_req_t req, fuse_ino_t parent, const char *name, mode_
 {
 	struct tree *t = fuse_req_userdata(req);
 	struct err err = { 0 };
+	char buf[NODE_PATH];
 	struct node n;
 
-	if (!node_get(t, parent, &n) && !n.row) {
+	if (!node_get(t, parent, &n) && (!n.row || !n.row->entries)) {
+		name = node_path(&n, name, buf);
 		refuse_name(&n, name, &err);
 		record_refused_open(t, req, &n, name, &err);
 	}

@@ -10,29 +10,27 @@
 #include "inventory.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/intent.h"
+#include "pcidevfs/table.h"
 #include "pcidevfs/util.h"
 
 #define WIDTH 120
-#define GAP 2
 
 #define OF(field) offsetof(struct absent, field)
 #define NONE SIZE_MAX
 
-/* Sum of least and the gaps between: at most WIDTH. */
 static const struct column {
-	const char *head;
+	struct table_column is;
 	const char *files[3]; /* the first that is not none; without any: the id */
-	unsigned int least;   /* it gets at least so many characters if it needs them */
 	size_t absent;	      /* what it tells of a device that is not here */
 } columns[] = {
-	{ "ADDRESS", { NULL }, 12, OF(at) },
-	{ "NAME", { "netdev", "disk", "drm" }, 11, NONE },
-	{ "WHAT", { "profile", "description" }, 27, OF(reason) },
-	{ "DRIVER", { "driver" }, 11, NONE },
-	{ "GROUP", { "iommu_group" }, 5, NONE },
-	{ "STATE", { "state" }, 9, OF(state) },
-	{ "CLAIM", { "claim" }, 12, OF(claim) },
-	{ "POD", { "allocated_to" }, 18, NONE },
+	{ { "ADDRESS", 12, 0 }, { NULL }, OF(at) },
+	{ { "NAME", 11, 0 }, { "netdev", "disk", "drm" }, NONE },
+	{ { "WHAT", 27, 0 }, { "profile", "description" }, OF(reason) },
+	{ { "DRIVER", 11, 0 }, { "driver" }, NONE },
+	{ { "GROUP", 5, 0 }, { "iommu_group" }, NONE },
+	{ { "STATE", 9, 0 }, { "state" }, OF(state) },
+	{ { "CLAIM", 12, 0 }, { "claim" }, OF(claim) },
+	{ { "POD", 18, 0 }, { "allocated_to" }, NONE },
 };
 
 #define COLUMNS ARRAY_SIZE(columns)
@@ -45,17 +43,8 @@ struct overview {
 	struct tree *tree;
 	struct overview_line *lines;
 	size_t n, cap;
-	unsigned int need[COLUMNS], width[COLUMNS];
 	bool failed;
 };
-
-/* Others could be wider than a character, or act on a terminal. */
-static void clean(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
-}
 
 /* "VGA compatible controller: NVIDIA Corporation GA107 [A2]" without its class, which the name of
  * most products tells; that of a bridge does not. */
@@ -100,27 +89,12 @@ static struct overview_line *new_line(struct overview *t)
 	return &lines[t->n++];
 }
 
-/* Takes over the cell; NULL: no memory. */
-static void put_cell(struct overview *t, struct overview_line *line, size_t i, char *cell)
-{
-	size_t len;
-
-	line->cells[i] = cell;
-	t->failed |= !cell;
-	if (!cell)
-		return;
-	clean(cell);
-	len = strlen(cell);
-	if (len > t->need[i])
-		t->need[i] = (unsigned int)len;
-}
-
 static void add_line(const struct device *dev, void *ctx)
 {
 	struct overview_line *line = new_line(ctx);
 
 	for (size_t i = 0; i < COLUMNS && line; i++)
-		put_cell(ctx, line, i, make_cell(ctx, dev, &columns[i]));
+		line->cells[i] = make_cell(ctx, dev, &columns[i]);
 }
 
 static void add_absent(void *ctx, const struct absent *a)
@@ -131,7 +105,7 @@ static void add_absent(void *ctx, const struct absent *a)
 		size_t at = columns[i].absent;
 		const char *text = at == NONE ? "-" : *(const char *const *)((const char *)a + at);
 
-		put_cell(ctx, line, i, strdup(*text ? text : "-"));
+		line->cells[i] = strdup(*text ? text : "-");
 	}
 }
 
@@ -142,78 +116,28 @@ static int by_address(const void *a, const void *b)
 	return strcmp(x->cells[0], y->cells[0]);
 }
 
-/* What is left goes to the columns that need more, one character each in turn. */
-static void share_width(struct overview *t)
-{
-	unsigned int left = WIDTH - GAP * (COLUMNS - 1);
-	bool more = true;
-
-	for (size_t i = 0; i < COLUMNS; i++) {
-		t->width[i] = t->need[i] < columns[i].least ? t->need[i] : columns[i].least;
-		left -= t->width[i];
-	}
-	while (left && more) {
-		more = false;
-		for (size_t i = 0; i < COLUMNS && left; i++)
-			if (t->width[i] < t->need[i]) {
-				t->width[i]++;
-				left--;
-				more = true;
-			}
-	}
-}
-
-/* Without its middle if it is too long. */
-static void print_cell(struct out *o, const char *text, unsigned int width)
-{
-	size_t len = strlen(text), tail = (width - 2) / 2;
-
-	if (len <= width)
-		out_printf(o, "%s", text);
-	else
-		out_printf(o, "%.*s..%s", (int)(width - 2 - tail), text, text + len - tail);
-}
-
-static void print_line(const struct overview *t, const char *const cells[COLUMNS], struct out *o)
-{
-	unsigned int at = 0, end = 0;
-
-	for (size_t i = 0; i < COLUMNS; i++) {
-		size_t before;
-
-		out_printf(o, "%*s", (int)(at - end), "");
-		before = o->len;
-		print_cell(o, cells[i], t->width[i]);
-		end = at + (unsigned int)(o->len - before);
-		at += t->width[i] + GAP;
-	}
-	out_put(o, "\n", 1);
-}
-
 void overview_show(const struct subject *s, struct out *o)
 {
 	struct overview t = { .tree = s->tree };
-	const char *heads[COLUMNS];
+	struct table_column heads[COLUMNS];
+	struct table table = { .columns = heads, .n_columns = COLUMNS };
 
-	for (size_t i = 0; i < COLUMNS; i++) {
-		heads[i] = columns[i].head;
-		t.need[i] = (unsigned int)strlen(heads[i]);
-	}
+	for (size_t i = 0; i < COLUMNS; i++)
+		heads[i] = columns[i].is;
 	each_device(s->tree->conf.model, add_line, &t, &t.failed);
 	if (s->tree->conf.intents)
 		intents_absent(s->tree->conf.intents, add_absent, &t);
-	share_width(&t);
-	if (!t.failed) {
-		if (t.n)
-			qsort(t.lines, t.n, sizeof(*t.lines), by_address);
-		print_line(&t, heads, o);
-	}
-	for (size_t i = 0; i < t.n; i++) {
-		if (!t.failed)
-			print_line(&t, (const char *const *)t.lines[i].cells, o);
-		for (size_t c = 0; c < COLUMNS; c++)
-			free(t.lines[i].cells[c]);
-	}
+	for (size_t i = 0; i < t.n * COLUMNS; i++)
+		t.failed |= !t.lines[i / COLUMNS].cells[i % COLUMNS];
+	if (t.n && !t.failed)
+		qsort(t.lines, t.n, sizeof(*t.lines), by_address);
+	for (size_t i = 0; i < t.n && !t.failed; i++)
+		t.failed = table_row(&table, (const char *const *)t.lines[i].cells);
+	if (!t.failed)
+		table_print(&table, WIDTH, o);
+	for (size_t i = 0; i < t.n * COLUMNS; i++)
+		free(t.lines[i / COLUMNS].cells[i % COLUMNS]);
 	free(t.lines);
+	table_free(&table);
 	o->failed |= t.failed;
 }

@@ -96,7 +96,7 @@ static int keep(struct owner_job *job)
 	const struct ownership is = { job->own.uid, job->own.gid, job->own.mode };
 	const struct actor who = request_actor(job->req, 0, NULL);
 	const char *file = job->n.row ? job->n.row->name : "";
-	struct asked asked = { .dev = node_device(&job->n), .aside = true };
+	struct verdict_of asked = { .dev = node_device(&job->n), .aside = true };
 	struct err err = { 0 };
 	char value[64];
 	const struct owner_default born = { is_born_so, job };

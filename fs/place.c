@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fs/log/audit.h"
 #include "internal.h"
@@ -128,21 +129,29 @@ static void note_rows(struct tree *t, uint32_t slot, uint32_t was, uint32_t is,
 		      struct forgets *notes)
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
-	const struct attr *row;
+	const struct attr *row, *dir;
 
-	for (size_t i = 0; (row = row_at(kind, i)); i++)
-		if (row_fits(row, was) && !row_fits(row, is))
-			forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), FORGET_ENTRY,
-				    row->name);
+	for (size_t i = 0; (row = row_at(kind, i)); i++) {
+		if (!row_fits(row, was) || row_fits(row, is))
+			continue;
+		dir = row_dir(kind, row);
+		forget_note(notes, objects_ino(t->objects, slot, dir ? dir->id : ROW_SELF),
+			    FORGET_ENTRY, row_leaf(row));
+	}
 }
 
 void forget_rows_list(struct tree *t, uint32_t slot, uint32_t caps)
 {
+	enum obj_kind kind = objects_at(t->objects, slot)->kind;
 	struct member *m = &t->members[slot];
+	const struct attr *row;
 
 	if (m->listed == caps)
 		return;
 	m->listed = caps;
+	for (size_t i = 0; (row = row_at(kind, i)); i++)
+		if (S_ISDIR(row->mode))
+			forget_list(t, objects_ino(t->objects, slot, row->id));
 	forget_list(t, objects_ino(t->objects, slot, ROW_SELF));
 }
 
@@ -205,6 +214,8 @@ int views_build(struct tree *t, struct err *err)
 		slot = objects_slot(t->objects, kind, 0, next->key.name);
 		if (slot == NO_SLOT)
 			break;
+		if (model_is_anew(t->conf.model))
+			objects_stay(t->objects, slot, next->birth);
 		objects_live(t->objects, slot, next->birth);
 		views_place(t, slot, next, NULL);
 		if (slot < t->n_members)

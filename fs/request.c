@@ -114,7 +114,7 @@ struct actor request_actor(fuse_req_t req, uint64_t tag, const struct creds *ope
 void request_leaves(struct tree *t, const struct node *n, uint32_t slot)
 {
 	if (writers_leave(t->writers, slot, n->node))
-		forget_path(t, objects_sibling(n->ino, ROW_SELF), n->row->name);
+		forget_path(t, node_dir(n, n->row), row_leaf(n->row));
 }
 
 /* Written down, so that a write that is sent again gets the same one. */

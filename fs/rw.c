@@ -98,16 +98,19 @@ static void tell_share(struct tree *t, fuse_req_t req, const struct node *n, uid
 	if (!err->code || files_told(t->files, uid))
 		return;
 	who = request_actor(req, 0, NULL);
-	record_verdict(t, &(struct asked){ .dev = node_device(n), .file = n->row->name }, &who,
+	record_verdict(t, &(struct verdict_of){ .dev = node_device(n), .file = n->row->name }, &who,
 		       err);
 }
+
+/* FOPEN_PARALLEL_DIRECT_WRITES: headers of Linux 6.1, with which Debian 12 cross-builds, lack it. */
+#define PARALLEL_DIRECT_WRITES (1 << 6)
 
 /* Makes the kernel run writers of one file in parallel (Linux 6.2), and a reader of ctl beside its
  * writer. libfuse cannot set this before 3.15, so the answer is written by hand. */
 static int reply_parallel(struct tree *t, fuse_req_t req, const struct fuse_file_info *fi,
 			  bool stream)
 {
-	uint32_t flags = FOPEN_DIRECT_IO | FOPEN_NOFLUSH | FOPEN_PARALLEL_DIRECT_WRITES;
+	uint32_t flags = FOPEN_DIRECT_IO | FOPEN_NOFLUSH | PARALLEL_DIRECT_WRITES;
 	struct {
 		struct fuse_out_header head;
 		struct fuse_open_out open;
@@ -143,6 +146,52 @@ static void forget_file(struct tree *t, uint64_t ino, uint64_t fh)
 		forget_size(t, &n);
 }
 
+/* rc: of the answer; if the opener was killed meanwhile, no release will come. */
+static void opened(struct tree *t, uint64_t ino, const struct fuse_file_info *fi, int rc)
+{
+	if (rc && fi->fh)
+		forget_file(t, ino, fi->fh);
+}
+
+struct open_later {
+	struct text_asker asker; /* must be first */
+	fuse_req_t req;
+	uint64_t ino;
+	struct fuse_file_info fi;
+};
+
+/* The device may have gone meanwhile; then its reads say so. */
+static void refreshed(struct text_asker *a, struct text *text, int error)
+{
+	struct open_later *later = (struct open_later *)a;
+	struct tree *t = fuse_req_userdata(later->req);
+
+	forget_attr(t, later->ino);
+	opened(t, later->ino, &later->fi, fuse_reply_open(later->req, &later->fi));
+	free(later);
+}
+
+/* The opener waits for refresh() of the directory, this thread does not. Returns false if nobody
+ * waits. */
+static bool open_refreshed(fuse_req_t req, struct tree *t, const struct node *n,
+			   const struct fuse_file_info *fi)
+{
+	struct open_later *later;
+	struct node dir;
+
+	if ((fi->flags & (O_ACCMODE | O_NONBLOCK)) != O_RDONLY || !strchr(n->row->name, '/') ||
+	    node_get(t, node_dir(n, n->row), &dir) || !dir.row || !dir.row->refresh)
+		return false;
+	later = malloc(sizeof(*later));
+	if (!later)
+		return false;
+	*later = (struct open_later){
+		.asker.done = refreshed, .req = req, .ino = n->ino, .fi = *fi
+	};
+	texts_ask(t, &dir, &later->asker);
+	return true;
+}
+
 void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct tree *t = fuse_req_userdata(req);
@@ -165,14 +214,15 @@ void file_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		forget_attr(t, n.ino);
 		texts_opened(t, &n);
 	}
+	if (open_refreshed(req, t, &n, fi))
+		return;
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)
 		forget_size(t, &n);
 	if ((fi->flags & O_ACCMODE) != O_RDONLY)
 		r = reply_parallel(t, req, fi, n.row->flags & ATTR_CTL);
 	else
 		r = fuse_reply_open(req, fi);
-	if (r && fi->fh) /* the opener was killed meanwhile: no release will come */
-		forget_file(t, ino, fi->fh);
+	opened(t, ino, fi, r);
 }
 
 void file_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
@@ -275,12 +325,12 @@ static void reply_stat(fuse_req_t req, const struct node *n, const struct text *
 
 /* A read that waits for its text, or a stat for the size of it. */
 struct read_later {
-	struct asker asker; /* must be first */
+	struct text_asker asker; /* must be first */
 	struct read_job job;
 };
 
 /* Another read of the same file may have started a text meanwhile. */
-static void got_text(struct asker *a, struct text *text, int error)
+static void got_text(struct text_asker *a, struct text *text, int error)
 {
 	struct read_later *later = (struct read_later *)a;
 	const struct read_job *job = &later->job;

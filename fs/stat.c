@@ -15,8 +15,10 @@
 
 bool owner_is_kept(const struct tree *t, enum obj_kind kind, const struct attr *row)
 {
-	return t->conf.intents && (obj_type(kind)->bus || kind == OBJ_ROOT) &&
-	       (!row || !(row->mode & S_IFMT));
+	int bus = obj_type(kind)->bus;
+
+	return t->conf.intents && (bus || kind == OBJ_ROOT) &&
+	       (!row || !(row->mode & S_IFMT) || (bus && S_ISDIR(row->mode)));
 }
 
 /* The mode, uid and gid stored with a device's intents. False: none. */
@@ -38,7 +40,7 @@ static bool owner_kept(struct tree *t, enum obj_kind kind, const char *name, con
 #define SYSFS_SIZE 4096
 
 /* Identifies a file: a row of an object, or (row NULL) its directory. */
-struct whose {
+struct stat_of {
 	enum obj_kind kind;
 	const char *name;
 	const struct attr *row;
@@ -46,7 +48,7 @@ struct whose {
 };
 
 /* Gets what chown and chmod have set; false: nothing. The times are set in any case. */
-static bool find_owner(struct tree *t, const struct whose *w, uint64_t ino, struct owner *own)
+static bool find_owner(struct tree *t, const struct stat_of *w, uint64_t ino, struct owner *own)
 {
 	bool touched = objects_owner(t->objects, ino, own);
 
@@ -55,7 +57,7 @@ static bool find_owner(struct tree *t, const struct whose *w, uint64_t ino, stru
 	return owner_kept(t, w->kind, w->name, w->row, own) || (touched && !own->only_times);
 }
 
-static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
+static void apply_owner(struct tree *t, const struct stat_of *w, struct stat *st)
 {
 	struct owner own;
 	bool rights = find_owner(t, w, st->st_ino, &own);
@@ -74,9 +76,9 @@ static void apply_owner(struct tree *t, const struct whose *w, struct stat *st)
 
 /* The owner of a device's directory applies to those of its files that have none of their own, and
  * that not everybody may read and nobody write. What not everybody may read stays the group's. */
-static void apply_rights(struct tree *t, const struct whose *w, uint64_t dir_ino, struct stat *st)
+static void apply_rights(struct tree *t, const struct stat_of *w, uint64_t dir_ino, struct stat *st)
 {
-	const struct whose dir = { w->kind, w->name, NULL };
+	const struct stat_of dir = { w->kind, w->name, NULL };
 	struct owner own;
 
 	apply_owner(t, w, st);
@@ -109,7 +111,7 @@ void rights_at_birth(const struct tree *t, const struct attr *row, struct stat *
 void file_rights(struct tree *t, enum obj_kind kind, uint64_t dir_ino, const char *name,
 		 const struct attr *row, struct stat *st)
 {
-	const struct whose w = { kind, name, row };
+	const struct stat_of w = { kind, name, row };
 
 	rights_at_birth(t, row, st);
 	st->st_ino = objects_sibling(dir_ino, row->id);
@@ -140,21 +142,21 @@ static off_t file_size(struct tree *t, const struct node *n, const struct attr *
 }
 
 /* Counts the directories right below: those of rows, and children that are not links. */
-static nlink_t count_dirs(struct tree *t, const struct whose *w)
+static nlink_t count_dirs(struct tree *t, const struct stat_of *w)
 {
 	const struct entries *entries = w->row ? w->row->entries : obj_type(w->kind)->entries;
 	const struct attr *row;
 	nlink_t n = 0;
 
-	for (size_t i = 0; !w->row && (row = row_at(w->kind, i)); i++)
-		n += S_ISDIR(row->mode) && row_fits(row, w->caps);
+	for (size_t i = 0; (row = row_at(w->kind, i)); i++)
+		n += S_ISDIR(row->mode) && row_is_in(row, w->row) && row_fits(row, w->caps);
 	if (entries && !entries->link)
 		n += set_count(t->sets, set_id(w->slot, w->row ? w->row->id : ROW_SELF));
 	return n;
 }
 
 /* Of a directory or a link. Call it with the tree's lock held. */
-static void stat_entry(struct tree *t, const struct whose *w, uint64_t ino, struct stat *st)
+static void stat_entry(struct tree *t, const struct stat_of *w, uint64_t ino, struct stat *st)
 {
 	memset(st, 0, sizeof(*st));
 	st->st_ino = ino;
@@ -184,7 +186,8 @@ void node_rights_at_birth(const struct tree *t, const struct node *n, const stru
 
 void node_stat(struct tree *t, const struct node *n, const struct attr *row, struct stat *st)
 {
-	const struct whose w = { n->kind, n->name, row, n->slot, n->subject.dev ? n->dev.caps : 0 };
+	const struct stat_of w = { n->kind, n->name, row, n->slot,
+				   n->subject.dev ? n->dev.caps : 0 };
 
 	if (row && !(row->mode & S_IFMT)) {
 		node_rights(t, n, row, st);
@@ -201,9 +204,9 @@ void node_stat(struct tree *t, const struct node *n, const struct attr *row, str
 void entry_stat(struct tree *t, const struct entries *e, uint32_t slot, struct stat *st)
 {
 	const struct object *obj = objects_at(t->objects, slot);
-	const struct whose w = { obj->kind, obj->name,
-				 e->link ? attr_by_id(obj->kind, e->link) : NULL, slot,
-				 slot < t->n_members ? t->members[slot].caps : 0 };
+	const struct stat_of w = { obj->kind, obj->name,
+				   e->link ? attr_by_id(obj->kind, e->link) : NULL, slot,
+				   slot < t->n_members ? t->members[slot].caps : 0 };
 
 	stat_entry(t, &w, objects_ino(t->objects, slot, e->link ? e->link : ROW_SELF), st);
 }

@@ -21,7 +21,7 @@
 #include "fs/cache/texts.h"
 #include "writers.h"
 
-enum { READERS = 16 };
+enum { READERS = 16, OPENERS = 32 };
 
 const struct region_head events_layout = { "events", RING_ABI, 512 << 10 };
 
@@ -83,6 +83,7 @@ int tree_start(struct tree *t, struct fuse_session *se, int fuse_fd, int first, 
 	r = pool_new(1, &t->worker, err);
 	r = r ? r : pool_new(1, &t->commands, err);
 	r = r ? r : pool_new(READERS, &t->readers, err);
+	r = r ? r : pool_new(OPENERS, &t->openers, err);
 	return r ? r : changes_start(t, err);
 }
 
@@ -121,6 +122,7 @@ void tree_stop(struct tree *t)
 	end_pool(&t->commands);
 	end_pool(&t->worker);
 	end_pool(&t->readers);
+	end_pool(&t->openers);
 	t->se = NULL;
 	files_use(t->files, -1);
 }

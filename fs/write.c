@@ -48,7 +48,7 @@ static void done(void *ctx, const struct err *err)
 static void settle(struct write_job *job, const struct node *n, const struct actor *who,
 		   const struct err *err)
 {
-	const struct asked asked = {
+	const struct verdict_of asked = {
 		.dev = node_device(n),
 		.file = n->row->name,
 		.value = { job->buf, job->size < WRITE_MAX ? job->size : WRITE_MAX },

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "events.h"
+
 #include <string.h>
 #include <time.h>
 
-#include "k8s-sync/agree/agree.h"
+#include "client/loop.h"
+#include "k8s-sync/agree/js.h"
 #include "k8s-sync/agree/words.h"
 #include "k8s-sync/api/http.h"
 #include "k8s-sync/api/intake.h"
-#include "pcidevfs/say.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
-#include "sync.h"
 
 enum {
 	GAP_MS = 1000,	  /* between two requests */
@@ -26,7 +28,10 @@ struct event {
 };
 
 struct events {
-	struct sync *s;
+	struct loop *loop;
+	struct api *api;
+	void (*tell)(void *ctx, const char *sentence);
+	void *ctx;
 	struct event *first; /* the newest first */
 	struct source turn;
 	struct call *call;
@@ -44,37 +49,29 @@ void time_text(char ret[static 24])
 	strftime(ret, 24, "%Y-%m-%dT%H:%M:%SZ", &tm);
 }
 
-/* A claim whose user gave it a name of another form is not known as one of this node: its Event is
- * about the device's object, which owns it. */
-static json_object *owner_of(const struct world *w, enum kind_id kind, json_object *about)
+static json_object *event_new(const struct involved *about, const char *reason,
+			      const char *sentence, uint64_t hash)
 {
-	if (kind != PCI_CLAIM || object_is_named(w, js_text(about, "metadata.name")))
-		return NULL;
-	return claim_owner(about, PCI_DEVICE);
-}
-
-static json_object *event_new(const struct world *w, enum kind_id kind, json_object *about,
-			      const char *reason, const char *sentence, uint64_t hash)
-{
-	json_object *o = json_object_new_object(), *owner = owner_of(w, kind, about);
-	json_object *involved = owner ?: js_get(about, "metadata");
+	json_object *o = json_object_new_object();
 	_free_ char *message = words_for_cluster(sentence);
-	char name[OBJECT_NAME + 32], now[24];
+	char name[256], now[24];
 
 	time_text(now);
-	snprintf(name, sizeof(name), "%.220s.%llx", js_text(involved, "name"),
+	snprintf(name, sizeof(name), "%.220s.%llx", about->name,
 		 (unsigned long long)(hash ^ now_real_ns()));
 	js_set_text(o, "apiVersion", "v1");
 	js_set_text(o, "kind", "Event");
 	js_set_text(o, "metadata.name", name);
-	js_set_text(o, "metadata.namespace", "default");
-	js_set_text(o, "involvedObject.apiVersion", GROUP_VERSION);
-	js_set_text(o, "involvedObject.kind", kinds[owner ? PCI_DEVICE : kind].kind);
-	js_set_text(o, "involvedObject.name", js_text(involved, "name"));
-	js_set_text(o, "involvedObject.uid", js_text(involved, "uid"));
+	js_set_text(o, "metadata.namespace", *about->space ? about->space : "default");
+	js_set_text(o, "involvedObject.apiVersion", about->api);
+	js_set_text(o, "involvedObject.kind", about->kind);
+	js_set_text(o, "involvedObject.name", about->name);
+	js_set_text(o, "involvedObject.uid", about->uid);
+	if (*about->space)
+		js_set_text(o, "involvedObject.namespace", about->space);
 	js_set_text(o, "reason", reason);
 	js_set_text(o, "message", message ?: sentence);
-	js_set_text(o, "type", "Warning");
+	js_set_text(o, "type", about->normal ? "Normal" : "Warning");
 	js_set_text(o, "source.component", "pcidevfs-sync");
 	js_set_text(o, "firstTimestamp", now);
 	js_set_text(o, "lastTimestamp", now);
@@ -85,7 +82,7 @@ static json_object *event_new(const struct world *w, enum kind_id kind, json_obj
 /* It is told again a few times, each a longer time later. */
 static void missed(struct events *e, struct event *v, const struct reply *r)
 {
-	char text[ERR_TEXT];
+	struct err err = r->err;
 
 	if (r->status == 404) /* it was there, and has expired */
 		v->sent = 0;
@@ -93,10 +90,8 @@ static void missed(struct events *e, struct event *v, const struct reply *r)
 		return;
 	v->tries = 0;
 	v->sent = v->count;
-	snprintf(text, sizeof(text),
-		 "%u Events about devices could not be told, the last one: %.300s", ++e->lost,
-		 r->err.text);
-	sync_say(e->s, SAY_EVENTS, text);
+	fail_wrap(&err, "%u Events about devices could not be told, the last one", ++e->lost);
+	e->tell(e->ctx, err.text);
 }
 
 static void on_told(struct call *c, const struct reply *r)
@@ -110,7 +105,7 @@ static void on_told(struct call *c, const struct reply *r)
 	if (!r->err.code || (r->status == 409 && !v->sent)) { /* or a try before has made it */
 		v->sent = e->now;
 		v->tries = 0;
-		sync_say(e->s, SAY_EVENTS, "");
+		e->tell(e->ctx, "");
 	} else if (!r->away) {
 		missed(e, v, r);
 	}
@@ -124,7 +119,9 @@ static struct call *call_for(const struct event *v)
 	char now[24], *body;
 
 	time_text(now);
-	out_printf(&path, "/api/v1/namespaces/default/events%s", v->sent ? "/" : "");
+	out_printf(&path, "/api/v1/namespaces/");
+	path_put(&path, js_text(v->body, "metadata.namespace"));
+	out_printf(&path, "/events%s", v->sent ? "/" : "");
 	if (v->sent)
 		path_put(&path, js_text(v->body, "metadata.name"));
 	if (!v->sent)
@@ -134,13 +131,13 @@ static struct call *call_for(const struct event *v)
 	return call_new("PATCH", &path, "application/merge-patch+json", body);
 }
 
-/* The oldest one that is not told. */
+/* The oldest one that is not told, before those that have only come again, which may be for ever. */
 static struct event *untold(struct events *e)
 {
 	struct event *found = NULL;
 
 	for (struct event *v = e->first; v; v = v->next)
-		if (v->sent < v->count)
+		if (v->sent < v->count && (!found || found->sent || !v->sent))
 			found = v;
 	return found;
 }
@@ -159,7 +156,7 @@ static void on_turn(struct source *s)
 	e->now = v->count;
 	e->call->ctx = e;
 	e->call->done = on_told;
-	api_send(e->s->api, e->call);
+	api_send(e->api, e->call);
 }
 
 static void event_free(struct event *v)
@@ -184,11 +181,11 @@ static void trim(struct events *e)
 	}
 }
 
-void events_add(struct events *e, enum kind_id kind, json_object *about, const char *reason,
+void events_add(struct events *e, const struct involved *about, const char *reason,
 		const char *sentence)
 {
-	const char *uid = js_text(about, "metadata.uid");
-	uint64_t hash = fnv1a(fnv1a(FNV1A, uid, strlen(uid)), sentence, strlen(sentence));
+	uint64_t hash =
+		fnv1a(fnv1a(FNV1A, about->uid, strlen(about->uid)), sentence, strlen(sentence));
 	struct event *v;
 
 	trim(e);
@@ -198,7 +195,7 @@ void events_add(struct events *e, enum kind_id kind, json_object *about, const c
 		v = calloc(1, sizeof(*v));
 		if (!v)
 			return;
-		v->body = event_new(&e->s->world, kind, about, reason, sentence, hash);
+		v->body = event_new(about, reason, sentence, hash);
 		v->hash = hash;
 		v->next = e->first;
 		e->first = v;
@@ -208,14 +205,18 @@ void events_add(struct events *e, enum kind_id kind, json_object *about, const c
 	source_by(&e->turn, e->free_at);
 }
 
-struct events *events_new(struct sync *s)
+struct events *events_new(struct loop *loop, struct api *api,
+			  void (*tell)(void *ctx, const char *sentence), void *ctx)
 {
 	struct events *e = calloc(1, sizeof(*e));
 
 	if (!e)
 		return NULL;
-	e->s = s;
-	loop_timer(&s->loop, &e->turn, on_turn, UINT64_MAX);
+	e->loop = loop;
+	e->api = api;
+	e->tell = tell;
+	e->ctx = ctx;
+	loop_timer(loop, &e->turn, on_turn, UINT64_MAX);
 	return e;
 }
 
@@ -224,8 +225,8 @@ void events_free(struct events *e)
 	if (!e)
 		return;
 	if (e->call)
-		api_cancel(e->s->api, e->call);
-	loop_remove(&e->s->loop, &e->turn);
+		api_cancel(e->api, e->call);
+	loop_remove(e->loop, &e->turn);
 	for (struct event *v = e->first, *next; v; v = next) {
 		next = v->next;
 		event_free(v);

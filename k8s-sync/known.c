@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/mirror.h"
+#include "k8s-sync/agree/agree.h"
 #include "sync.h"
 
 void sync_gone(struct sync *s, enum kind_id kind, const char *name)
@@ -23,45 +24,53 @@ void sync_put(struct sync *s, struct store *store, enum kind_id kind, json_objec
 
 	for (enum kind_id k = 0; k < KINDS; k++)
 		others += k == kind ? 0 : s->stores[k].size;
+	writers_note(o);
+	node_note_owner(s, kind, o);
 	s->world.inv = mirror_lock(s->tree);
 	store_put(store, &s->world, kind, o, others);
 	mirror_unlock(s->tree);
 }
 
-void sync_store(struct sync *s, enum kind_id kind, json_object *o)
-{
-	const char *name = js_text(o, "metadata.name");
-	json_object *was = object_find(&s->world, kind, name), *m = js_get(o, "metadata");
-
-	if (!*name || !s->world.objects[kind])
-		return;
-	/* What the watch has passed and we do not know has gone: an answer may come after that. */
-	if (version_of(o) &&
-	    version_of(o) <= (was ? version_of(was) : follow_version(s->follows[kind])))
-		return;
-	json_object_object_del(m, "managedFields");
-	sync_put(s, &s->stores[kind], kind, o);
-	sync_gone(s, kind, name);
-	sync_touch(s);
-}
-
 static void left_add(struct world *w, enum kind_id kind, const char *name, json_object *was)
 {
-	if (!kinds[kind].wanted || object_is_deleted(was))
+	if (kinds[kind].wanted ? object_is_deleted(was) : !claim_is_missed(w, kind, was))
 		return;
 	if (!w->left[kind])
 		w->left[kind] = json_object_new_object();
 	json_object_object_add(w->left[kind], name, json_object_get(was));
 }
 
-/* Our Node goes with its owner, the core Node, which may be made anew: then it has another uid, and
- * what is made with the former one is collected at once. */
+void sync_store(struct sync *s, enum kind_id kind, json_object *o)
+{
+	const char *name = js_text(o, "metadata.name");
+	json_object *was = object_find(&s->world, kind, name);
+
+	if (!*name || !s->world.objects[kind])
+		return;
+	/* What the watch has passed and we do not know has gone: an answer may come after that. */
+	if (version_of(o) &&
+	    version_of(o) <= (was ? version_of(was) : roll_version(s->rolls[kind]))) {
+		if (!was && !kinds[kind].wanted)
+			left_add(&s->world, kind, name, o);
+		return;
+	}
+	sync_put(s, &s->stores[kind], kind, o);
+	sync_gone(s, kind, name);
+	sync_touch(s);
+}
+
+/* Objects go with their owner, the core Node, which may be made anew: then it has another uid, and
+ * what is made with the former one is collected at once. A claim goes after its device's object. */
+static void lose(struct sync *s, enum kind_id kind, const char *name, json_object *was)
+{
+	left_add(&s->world, kind, name, was);
+	if ((kind == NODE || (kinds[kind].wanted && s->node_uid[0])) &&
+	    !writes_deletes(s->writes, kind, name))
+		node_ask(s);
+}
+
 static void drop(struct sync *s, enum kind_id kind, const char *name)
 {
-	if (kind == NODE) {
-		s->node_known = false;
-		s->core.at = 0;
-	}
 	store_drop(&s->stores[kind], name);
 	sync_touch(s);
 }
@@ -73,11 +82,11 @@ void sync_forget(struct sync *s, enum kind_id kind, json_object *o)
 
 	if (!was || version_of(was) > version_of(o))
 		return;
-	left_add(&s->world, kind, name, was);
+	lose(s, kind, name, was);
 	drop(s, kind, name);
 }
 
-/* What left stays only as long as somebody asks for it. */
+/* What left stays only as long as somebody asks for it, or misses it. */
 void left_keep(struct world *w, const struct action *list)
 {
 	json_object *were[KINDS];
@@ -94,8 +103,15 @@ void left_keep(struct world *w, const struct action *list)
 		    json_object_object_get_ex(were[list->kind], list->name, &o))
 			left_add(w, list->kind, list->name, o);
 	}
-	for (enum kind_id k = 0; k < KINDS; k++)
+	for (enum kind_id k = 0; k < KINDS; k++) {
+		if (were[k] && !kinds[k].wanted) {
+			json_object_object_foreach(were[k], name, o)
+			{
+				left_add(w, k, name, o);
+			}
+		}
 		json_object_put(were[k]);
+	}
 }
 
 void sync_relisted(struct sync *s, enum kind_id kind, json_object *were)
@@ -105,7 +121,7 @@ void sync_relisted(struct sync *s, enum kind_id kind, json_object *were)
 	json_object_object_foreach(were, name, o)
 	{
 		if (!object_find(&s->world, kind, name))
-			left_add(&s->world, kind, name, o);
+			lose(s, kind, name, o);
 	}
 }
 

@@ -19,43 +19,31 @@ void label_read(struct sync *s, json_object *node)
 	sync_touch(s);
 }
 
-static void on_labelled(struct call *c, const struct reply *r)
+static void on_labelled(struct sync *s, const struct reply *r)
 {
-	struct sync *s = c->ctx;
-
-	call_free(c);
-	s->labelling = NULL;
-	if (!r->err.code)
-		label_read(s, r->doc);
-	else if (r->away || r->status == 401 || r->status == 409)
-		sync_touch(s);
-	else { /* until the Node is read again: who has no Harvester need not give the right to */
-		s->label = LABEL_UNKNOWN;
-		say("the label " LABEL " cannot be changed: %s", r->err.text);
-	}
+	if (!r->err.code || r->away || r->status == 401 || r->status == 409)
+		return;
+	/* Until the Node is read again: who has no Harvester need not give the right to. */
+	s->label = LABEL_UNKNOWN;
+	say("the label " LABEL " cannot be changed: %s", r->err.text);
 }
 
 void label_ensure(struct sync *s, bool gpus)
 {
 	const struct world *w = &s->world;
-	struct out path = { 0 };
-	struct call *c;
+	_json_ json_object *body = NULL;
 	bool needed;
 
-	if (s->labelling || !w->listed[GPU_DEVICE] || s->label == LABEL_UNKNOWN)
+	if (!w->listed[GPU_DEVICE] || s->label == LABEL_UNKNOWN)
 		return;
 	/* An object may be about to be made. */
 	needed = gpus || json_object_object_length(w->objects[GPU_DEVICE]) > 0;
 	if (needed == (s->label == LABEL_SET))
 		return;
-	out_printf(&path, "/api/v1/nodes/%s?fieldManager=pcidevfs", s->o->node);
-	c = call_new("PATCH", &path, "application/merge-patch+json",
-		     strdup(needed ? "{\"metadata\":{\"labels\":{\"" LABEL "\":\"true\"}}}"
-				   : "{\"metadata\":{\"labels\":{\"" LABEL "\":null}}}"));
-	if (!c)
-		return;
-	c->done = on_labelled;
-	c->ctx = s;
-	s->labelling = c;
-	api_send(s->api, c);
+	body = json_object_new_object();
+	if (needed)
+		js_set_meta(body, "labels", LABEL, "true");
+	else
+		js_unset_meta(body, "labels", LABEL);
+	node_patch(s, body, on_labelled);
 }

@@ -5,45 +5,28 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
-#include <time.h>
 
 #include "k8s-sync/agree/inventory.h"
 #include "k8s-sync/api/access.h"
 #include "k8s-sync/api/http.h"
+#include "k8s-sync/cluster/cluster.h"
+#include "k8s-sync/nvidia/labels.h"
 #include "client/mirror.h"
 #include "client/start.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/notify.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
+#include "events.h"
 #include "sync.h"
 
 enum {
+	/* From a decision to the next: SHARE times as long as it took, between these. */
 	GAP_MS = 10,
+	LONG_MS = 200,
+	SHARE = 4,
 	TRIM_MS = 3000,
-	NODE_MS = 60000,
-	NODE_MAX_MS = 600000,
-	CERTIFICATE_MS = 20000, /* another one may be there */
-	WARN_S = 30 * 86400,
 };
-
-static const char *node_name(void)
-{
-	static char host[256];
-	const char *name = getenv("NODE_NAME");
-
-	if (name && *name)
-		return name;
-	return gethostname(host, sizeof(host) - 1) ? "" : host;
-}
-
-/* A name of an object, which goes into paths. */
-static bool is_name(const char *name)
-{
-	size_t n = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789.-");
-
-	return n && !name[n] && n < 200 && name[0] != '.' && name[0] != '-';
-}
 
 static int parse_options(int argc, char **argv, struct options *ret)
 {
@@ -52,18 +35,50 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		{ "kubeconfig", "FILE", "how to reach the cluster (from inside a pod: its own)",
 		  &ret->kubeconfig },
 		{ "node", "NAME",
-		  "this node's name in the cluster ($NODE_NAME, or the host's name)", &ret->node },
+		  "this node's name in the cluster ($NODE_NAME, or the host's in lower case)",
+		  &ret->node },
 		{ "print", NULL, "print the objects as YAML and end; needs no cluster",
 		  &ret->print },
+		{ "cluster", NULL,
+		  "keep KubeVirt's list of permitted devices, for all nodes; needs no tree",
+		  &ret->cluster },
+		{ "vgpu-configs", "FILE",
+		  "make the vGPUs that the Node's label nvidia.com/vgpu.config names, as FILE says",
+		  &ret->vgpu_configs },
+		{ "default-vgpu-config", "NAME", "what counts without that label (nothing)",
+		  &ret->default_vgpu_config },
+		{ "mig-configs", "FILE", "likewise MIG instances, by nvidia.com/mig.config",
+		  &ret->mig_configs },
+		{ "default-workload", "VALUE",
+		  "heed nvidia.com/gpu.workload.config; without it VALUE counts, or nothing: keep",
+		  &ret->default_workload },
+		{ "with-nvswitches", NULL, "vm-passthrough claims NVSwitches as well as GPUs",
+		  &ret->with_nvswitches },
 		{ 0 },
 	};
 
-	*ret = (struct options){ .tree = "/run/pcidevfs", .node = node_name() };
+	*ret = (struct options){ .tree = "/run/pcidevfs" };
+	ret->node = node_name(ret->host);
 	if (client_options(argc, argv,
 			   "Keeps the devices of a pcidevfs tree and a cluster's objects the same.",
 			   rows))
 		return -EINVAL;
-	if (is_name(ret->node))
+	if (ret->cluster && ret->print) {
+		say("--print and --cluster exclude each other");
+		return -EINVAL;
+	}
+	if (ret->default_workload && strcmp(ret->default_workload, "keep") &&
+	    !label_is_workload(ret->default_workload)) {
+		say("--default-workload: \"%s\" is not one of keep, container, vm-passthrough and vm-vgpu",
+		    ret->default_workload);
+		return -EINVAL;
+	}
+	if (ret->default_vgpu_config && strlen(ret->default_vgpu_config) > LABEL_VALUE) {
+		say("--default-vgpu-config: \"%s\" is longer than a label's value, %d bytes",
+		    ret->default_vgpu_config, LABEL_VALUE);
+		return -EINVAL;
+	}
+	if (ret->cluster || node_is_name(ret->node))
 		return 0;
 	say("--node: \"%s\" is not the name of a node; give the one in kubectl get nodes",
 	    ret->node);
@@ -88,9 +103,7 @@ static const struct mirror_table table = {
 
 void sync_touch(struct sync *s)
 {
-	uint64_t now = now_ms(), at = s->decided + GAP_MS;
-
-	source_by(&s->work, at < now ? now : at);
+	source_soon(&s->work, s->decided, s->gap);
 }
 
 void sync_say(struct sync *s, enum say_slot slot, const char *sentence)
@@ -143,12 +156,14 @@ static void review(struct sync *s, char ret_said[static ERR_TEXT])
 {
 	*ret_said = '\0';
 	for (enum kind_id k = 0; k < KINDS; k++) {
+		s->world.left_out[k] = s->stores[k].left_out;
 		if (!s->stores[k].left_out)
 			continue;
-		follow_review(s->follows[k]);
-		snprintf(ret_said, ERR_TEXT,
-			 "of the %s of node %s more than %d mean no device that is here, or are larger than %d KiB; the others are not looked at",
-			 kinds[k].plural, s->o->node, APART_MAX, CLAIM_MAX >> 10);
+		roll_review(s->rolls[k]);
+		snprintf(
+			ret_said, ERR_TEXT,
+			"of the %s of node %s more than %d mean no device that is here, or are larger than %d KiB; the others are not looked at",
+			kinds[k].plural, s->o->node, APART_MAX, CLAIM_MAX >> 10);
 	}
 }
 
@@ -157,14 +172,16 @@ static void on_work(struct source *source)
 	struct sync *s = container_of(source, struct sync, work);
 	char now[24], left_out[ERR_TEXT];
 	struct action *list;
+	uint64_t gap;
 	bool gpus;
 
-	if (!s->node_known || !decide_ready(&s->world) || !open_world(s))
+	if (!s->node_known || !decide_ready(&s->world) || former_waits(s) || !open_world(s))
 		return;
 	time_text(now);
 	s->world.now = now;
-	s->decided = now_ms();
-	writes_remind(s->writes);
+	s->world.now_ms = s->decided = now_ms();
+	asks_remind(s);
+	writes_mark(s->writes);
 	review(s, left_out);
 	list = decide(&s->world);
 	gpus = kind_wanted(&s->world, GPU_DEVICE);
@@ -174,6 +191,9 @@ static void on_work(struct source *source)
 	writes_do(s->writes, list);
 	actions_free(list);
 	label_ensure(s, gpus);
+	labels_touch(s);
+	gap = SHARE * (now_ms() - s->decided);
+	s->gap = gap < GAP_MS ? GAP_MS : gap > LONG_MS ? LONG_MS : (unsigned int)gap;
 	s->trim.at = s->decided + TRIM_MS; /* after the first lists and writes much is free */
 }
 
@@ -190,82 +210,24 @@ static void on_news(void *ctx)
 		s->loop.ended = true;
 		return;
 	}
+	if (mirror_orphaned(s->tree)) {
+		say("the daemon that served %s has ended, and a new one's mount does not appear in its place; "
+		    "this process ends, so that it is started anew where that mount is",
+		    s->o->tree);
+		s->status = 1;
+		s->loop.ended = true;
+		return;
+	}
 	if (!s->told_ready)
 		notify_manager("READY=1");
 	s->told_ready = true;
 	if (!s->following && mirror_known(s->tree)) {
 		s->following = true;
 		for (enum kind_id k = 0; k < KINDS; k++)
-			follow_start(s->follows[k]);
+			roll_start(s->rolls[k]);
 	}
 	sync_touch(s);
-}
-
-/* ---- the core Node, the owner of our objects */
-
-static void on_node(struct call *c, const struct reply *r)
-{
-	struct sync *s = c->ctx;
-	const char *uid = js_text(r->doc, "metadata.uid");
-
-	if (r->away || r->status == 401) {
-		sync_say(s, SAY_NODE, r->err.text);
-		api_send(s->api, c);
-		return;
-	}
-	call_free(c);
-	sync_say(s, SAY_NODE, "");
-	if (r->err.code && !s->node_known)
-		say("objects get no owner: %s", r->err.text);
-	if (r->err.code) /* it may come */
-		s->core.at = now_ms() + back_off(&s->core_pause, NODE_MS, NODE_MAX_MS);
-	else
-		s->core_pause = 0;
-	STR_COPY(s->node_uid, r->err.code ? "" : uid);
-	s->world.node_uid = s->node_uid;
-	s->node_known = true;
-	s->label = LABEL_UNKNOWN;
-	if (!r->err.code)
-		label_read(s, r->doc);
-	sync_touch(s);
-}
-
-static void ask_node(struct source *source)
-{
-	struct sync *s = container_of(source, struct sync, core);
-	struct out path = { 0 };
-	struct call *c;
-
-	out_printf(&path, "/api/v1/nodes/%s", s->o->node);
-	c = call_new("GET", &path, NULL, NULL);
-	if (!c) {
-		s->core.at = now_ms() + NODE_MS;
-		return;
-	}
-	c->done = on_node;
-	c->ctx = s;
-	c->rank = RANK_URGENT;
-	api_send(s->api, c);
-}
-
-/* ---- the end of our client certificate, of which nobody hears until it is too late */
-
-static void on_certificate(struct source *source)
-{
-	struct sync *s = container_of(source, struct sync, certificate);
-	uint64_t now = now_real_ns() / 1000000000, ends = expiry_of(api_certificate(s->api));
-	char text[ERR_TEXT] = "", day[16];
-	time_t t = (time_t)ends;
-	struct tm tm;
-
-	if (ends && ends < now + WARN_S && gmtime_r(&t, &tm)) {
-		strftime(day, sizeof(day), "%Y-%m-%d", &tm);
-		snprintf(text, sizeof(text),
-			 "the client certificate of pcidevfs-sync %s on %s; make another one with sync-credential",
-			 ends > now ? "ends" : "ended", day);
-	}
-	sync_say(s, SAY_CERTIFICATE, text);
-	source->at = now_ms() + CERTIFICATE_MS;
+	labels_touch(s);
 }
 
 /* ---- start and end */
@@ -292,33 +254,40 @@ static void confine(void)
 	client_confine();
 }
 
+static void tell_events(void *ctx, const char *sentence)
+{
+	sync_say(ctx, SAY_EVENTS, sentence);
+}
+
+static void tell_certificate(void *ctx, const char *sentence)
+{
+	sync_say(ctx, SAY_CERTIFICATE, sentence);
+}
+
 static int start_cluster(struct sync *s, struct access *access, struct err *err)
 {
 	int r = api_new(&s->loop, access, &s->api, err);
 
 	if (r)
 		return r;
-	if (!(s->writes = writes_new(s)) || !(s->events = events_new(s)))
+	if (!(s->writes = writes_new(s)) ||
+	    !(s->events = events_new(&s->loop, s->api, tell_events, s)))
 		return fail_nomem(err);
 	for (enum kind_id k = 0; k < KINDS; k++)
-		if (!(s->follows[k] = follow_new(s, k)))
+		if (!(s->rolls[k] = roll_new(s, k)))
 			return fail_nomem(err);
-	loop_timer(&s->loop, &s->core, ask_node, 0);
-	loop_timer(&s->loop, &s->certificate, on_certificate, 0);
-	return 0;
+	node_open(s);
+	api_tell_expiry(s->api, tell_certificate, s);
+	return labels_open(s, err);
 }
 
 static int start(struct sync *s, const struct options *o, struct access *access, struct err *err)
 {
-	int r = o->print ? 0 : access_load(o->kubeconfig, access, err);
-
-	if (r)
-		return r;
-	confine();
+	int r;
 
 	s->o = o;
 	s->world.node = o->node;
-	s->world.node_uid = "";
+	s->world.node_uid = s->node_uid;
 	s->world.one_line = is_one_writer();
 	r = loop_open(&s->loop, err);
 	if (r)
@@ -334,15 +303,16 @@ static void stop(struct sync *s)
 	notify_manager("STOPPING=1");
 	mirror_free(s->tree);
 	for (enum kind_id k = 0; k < KINDS; k++)
-		follow_free(s->follows[k]);
+		roll_free(s->rolls[k]);
+	labels_close(s);
 	writes_free(s->writes);
 	events_free(s->events);
-	if (s->labelling)
-		api_cancel(s->api, s->labelling);
+	node_close(s);
 	api_free(s->api);
 	for (enum kind_id k = 0; k < KINDS; k++) {
 		store_close(&s->stores[k]);
 		json_object_put(s->world.left[k]);
+		json_object_put(s->world.writing[k]);
 	}
 	for (struct verdict *v = s->world.verdicts, *next; v; v = next) {
 		next = v->next;
@@ -364,12 +334,17 @@ int main(int argc, char **argv)
 
 	if (parse_options(argc, argv, &o))
 		return 2;
-	r = start(&s, &o, &access, &err);
+	r = o.print ? 0 : access_load(o.kubeconfig, &access, &err);
+	confine();
+	if (!r)
+		r = o.cluster ? cluster_run(&access, &err) : start(&s, &o, &access, &err);
 	access_free(&access);
 	if (r) {
 		say("%s", err.text);
 		return 1;
 	}
+	if (o.cluster)
+		return 0;
 	loop_run(&s.loop);
 	stop(&s);
 	return s.status;

@@ -2,9 +2,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "k8s-sync/api/brake.h"
 #include "k8s-sync/api/http.h"
 #include "k8s-sync/api/intake.h"
-#include "client/mirror.h"
 #include "k8s-sync/agree/agree.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
@@ -12,18 +12,17 @@
 
 enum {
 	SOON_MS = 1000,
-	LANDS_MS = 1000, /* the tree's news come behind its answer */
-	PASSING_MS = 5000,
-	AGAIN_MS = 60000,
-	AGAIN_MAX_MS = 600000,
+	HOOK_MS = 10000, /* a webhook may take as long */
+	AGAIN_MS = CALM_MS,
 };
 
 /* The last request of each kind. */
 struct deed {
-	uint64_t what;	/* its body, and the object that it was decided for */
-	uint64_t again; /* ms: when it may be repeated nevertheless; 0: never */
-	char *why;	/* it was refused, or NULL */
-	uint64_t wanted; /* by the decision of this number, the last one */
+	uint64_t what;	    /* its body, and the object that it was decided for */
+	uint64_t again;	    /* ms: when it may be repeated nevertheless; 0: never */
+	char *why;	    /* it was refused, or NULL */
+	uint64_t wanted;    /* by the decision of this number, the last one */
+	struct brake brake; /* of the body alone, of whichever version of the object */
 };
 
 /* What was written of each object, of its main part or its status. */
@@ -42,22 +41,15 @@ struct write {
 
 struct writes {
 	struct sync *s;
-	struct lh_table *table; /* key: struct write */
-	uint64_t round; /* number of the present decision, from 1 */
-	uint64_t turns; /* how many lines the tree got */
-	bool told;	/* that there are no conditions */
+	struct lh_table *table;	    /* key: struct write */
+	uint64_t round;		    /* number of the present decision, from 1 */
+	uint32_t told[KINDS];	    /* of world.lacks, what the log has */
+	struct write *first[KINDS]; /* a status that goes first is on its way */
 };
 
-struct write_asked {
-	struct job job;
-	struct writes *all;
-	struct verdict *verdict;
-	enum kind_id kind;
-	json_object *about;
-};
-
-static struct write *find_or_make(struct writes *w, enum kind_id kind, const char *name,
-				  bool status)
+/* NULL: there is none, or no memory for it. */
+static struct write *find(struct writes *w, enum kind_id kind, const char *name, bool status,
+			  bool make)
 {
 	char key[OBJECT_NAME + 8];
 	struct write *x;
@@ -65,7 +57,7 @@ static struct write *find_or_make(struct writes *w, enum kind_id kind, const cha
 	int n = snprintf(key, sizeof(key), "%c%d/", status ? 's' : 'p', (int)kind);
 
 	str_copy(key + n, sizeof(key) - (size_t)n, name);
-	if (lh_table_lookup_ex(w->table, key, &found))
+	if (lh_table_lookup_ex(w->table, key, &found) || !make)
 		return found;
 	x = calloc(1, sizeof(*x));
 	if (!x || !(x->key = strdup(key)) || lh_table_insert(w->table, x->key, x)) {
@@ -85,6 +77,8 @@ static void write_free(struct lh_entry *e)
 
 	if (x->call)
 		api_cancel(x->all->s->api, x->call);
+	if (x->all->first[x->kind] == x)
+		x->all->first[x->kind] = NULL;
 	for (enum action_kind act = 0; act < ACT_CTL; act++)
 		free(x->deeds[act].why);
 	free(x->sentence);
@@ -119,10 +113,12 @@ static struct call *call_of(const struct action *a)
 		[ACT_APPLY] = { "PATCH", "application/apply-patch+yaml",
 				"?fieldManager=pcidevfs&force=true" },
 		[ACT_STATUS] = { "PATCH", "application/apply-patch+yaml",
-				 "/status?fieldManager=pcidevfs-status&force=true" },
-		[ACT_CREATE] = { "POST", "application/json", "?fieldManager=pcidevfs-spec" },
+				 "/status?fieldManager=" STATUS_MANAGER "&force=true" },
+		[ACT_STRIP] = { "PATCH", "application/merge-patch+json",
+				"/status?fieldManager=" STATUS_MANAGER },
+		[ACT_CREATE] = { "POST", "application/json", "?fieldManager=" SPEC_MANAGER },
 		[ACT_PATCH] = { "PATCH", "application/merge-patch+json",
-				"?fieldManager=pcidevfs-spec" },
+				"?fieldManager=" SPEC_MANAGER },
 		[ACT_DELETE] = { "DELETE", "application/json", "" },
 	};
 	struct out path = { 0 };
@@ -136,36 +132,65 @@ static struct call *call_of(const struct action *a)
 	return call_new(rows[a->act].method, &path, rows[a->act].type, strdup(js_line(a->body)));
 }
 
-/* The same is repeated at once when the server is back, soon when the watch ought to tell what was
- * wrong with it, and else after a while: the cause of a refusal may be in no object that we see. */
+/* A CRD of another version may lack fields: they are left out from then on. Other writes may have
+ * been under way with them. False: the refusal is not about such fields. */
+static bool is_undeclared(struct write *x, const struct reply *r)
+{
+	uint32_t lacks = kind_undeclared(x->kind, js_text(r->doc, "message"));
+	struct writes *w = x->all;
+
+	for (uint32_t bit = 1; bit; bit <<= 1)
+		if (lacks & ~w->told[x->kind] & bit)
+			say("the cluster's CRD of %s has no status.%s: it is left out%s",
+			    kinds[x->kind].plural, kind_field(x->kind, bit),
+			    bit == LACKS_CONDITIONS ? ", and refusals are told by Events alone"
+						    : "");
+	w->told[x->kind] |= lacks;
+	w->s->world.lacks[x->kind] |= lacks;
+	return lacks;
+}
+
+/* The same is repeated at once when the server is back, soon when it is not whole yet or the watch
+ * ought to tell what was wrong with it, and else after a while: the cause of a refusal may be in no
+ * object that we see. */
 static void refused(struct write *x, const struct reply *r)
 {
-	struct world *w = &x->all->s->world;
 	/* A name that is taken: if it is by an object of ours, the watch will tell. */
-	bool late = r->status == 404 || (r->status == 409 && x->act != ACT_CREATE);
+	bool late = r->back || r->status == 404 || (r->status == 409 && x->act != ACT_CREATE);
+	bool hook = answer_lacks_webhook(r->doc, "");
 	struct deed *d = &x->deeds[x->act];
+	struct err err = r->err;
 
-	if (strstr(r->err.text, "field not declared in schema") && !w->no_conditions) {
-		w->no_conditions = true;
-		if (!x->all->told)
-			say("the cluster's CRDs have no conditions: refusals are told by Events "
-			    "alone");
-		x->all->told = true;
+	if (is_undeclared(x, r)) { /* when the CRD changes it is sent as it was */
+		d->what = 0;
 		return;
 	}
 	if (r->away || r->status == 401)
 		d->what = 0;
 	else
-		d->again = now_ms() + (late ? SOON_MS : AGAIN_MS);
+		d->again = now_ms() + (late ? SOON_MS : hook ? HOOK_MS : AGAIN_MS);
 	if (r->status == 409 || r->status == 404) {
 		sync_gone(x->all->s, x->kind, x->name); /* nor is it the one that left */
 		return;					/* the watch will tell */
 	}
-	if (r->away)
-		d->why = strdup(r->err.text);
-	else if (asprintf(&d->why, "%s/%s: %.300s", kinds[x->kind].plural, x->name, r->err.text) <
-		 0)
-		d->why = NULL;
+	if (answer_lacks_webhook(r->doc, FORMER_WEBHOOK))
+		fail(&err, EIO,
+		     "the webhook of Harvester's former controller does not answer and is in the way; deploy/kubernetes/swap-in.yaml takes it away");
+	if (!r->away)
+		fail_wrap(&err, "%s/%s", kinds[x->kind].plural, x->name);
+	d->why = strdup(err.text);
+}
+
+static void taken(struct write *x, struct deed *d)
+{
+	struct err err = { 0 };
+
+	if (!brake_taken(&d->brake, now_ms()))
+		return;
+	fail(&err, EBUSY,
+	     "%s/%s: somebody else writes its %s, and undoes what pcidevfs-sync writes; that is written once a minute until it stays",
+	     kinds[x->kind].plural, x->name, *x->key == 's' ? "status" : "metadata or spec");
+	d->why = strdup(err.text);
 }
 
 /* A refusal stands in health until that very write is taken, or wanted no more. */
@@ -193,13 +218,18 @@ static void on_written(struct call *c, const struct reply *r)
 
 	call_free(c);
 	x->call = NULL;
+	if (x->all->first[x->kind] == x)
+		x->all->first[x->kind] = NULL;
 	free(d->why);
 	d->why = NULL;
 	if (r->err.code) {
 		refused(x, r);
 	} else {
+		/* What is taken out of a status was found to have all that it shall have. */
+		s->declared[x->kind] |= x->act == ACT_STATUS || x->act == ACT_STRIP;
+		taken(x, d);
 		if (x->sentence)
-			events_add(s->events, x->kind, r->doc, x->reason, x->sentence);
+			sync_event(s, x->kind, r->doc, x->reason, x->sentence);
 		if (x->act == ACT_DELETE && !strcmp(js_text(r->doc, "kind"), "Status"))
 			sync_deleted(s, x->kind, x->name, js_text(r->doc, "details.uid"));
 		else if (!strcmp(js_text(r->doc, "metadata.name"), x->name))
@@ -217,18 +247,58 @@ static void on_written(struct call *c, const struct reply *r)
  * what no device has. */
 static enum rank rank_of(const struct action *a, json_object *was)
 {
-	bool ends = a->act == ACT_DELETE && kinds[a->kind].wanted;
+	bool wanted = kinds[a->kind].wanted;
 
-	return ends || a->act == ACT_STATUS || (a->act == ACT_APPLY && !was) ? RANK_BULK
-									     : RANK_SOON;
+	if (a->act == ACT_STATUS || a->act == ACT_STRIP ||
+	    (a->act == ACT_APPLY && !(wanted && was)) || (a->act == ACT_DELETE && wanted))
+		return RANK_BULK;
+	return RANK_SOON;
+}
+
+/* It has not been sent, and is not wanted any more. */
+static void take_back(struct write *x)
+{
+	api_cancel(x->all->s->api, x->call);
+	x->call = NULL;
+	x->deeds[x->act].what = 0;
+	if (x->all->first[x->kind] == x)
+		x->all->first[x->kind] = NULL;
+}
+
+static bool is_sent(const struct write *x)
+{
+	return x->call && x->call->wire;
+}
+
+/* The body without what is of the moment: the version that was seen, and the time of a condition
+ * that is new. Quotes in a value have a backslash. */
+static uint64_t hash_same(const char *body)
+{
+	static const char *const keys[] = { "\"resourceVersion\":\"", "\"lastTransitionTime\":\"" };
+	uint64_t h = FNV1A;
+
+	while (*body) {
+		size_t left_out = 0;
+
+		for (size_t i = 0; i < ARRAY_SIZE(keys); i++)
+			if (!strncmp(body, keys[i], strlen(keys[i])))
+				left_out = strlen(keys[i]) + strcspn(body + strlen(keys[i]), "\"");
+		if (left_out)
+			body += left_out;
+		else
+			h = fnv1a(h, body++, 1);
+	}
+	return h;
 }
 
 static void send_write(struct writes *w, const struct action *a)
 {
-	struct write *x = find_or_make(w, a->kind, a->name, a->act == ACT_STATUS);
+	bool status = a->act == ACT_STATUS || a->act == ACT_STRIP;
+	struct write *x = find(w, a->kind, a->name, status, true);
 	json_object *was = object_find(&w->s->world, a->kind, a->name);
 	const char *body = js_line(a->body), *version = js_text(was, "metadata.resourceVersion");
-	uint64_t what = fnv1a(fnv1a(FNV1A + a->act, body, strlen(body)), version, strlen(version));
+	uint64_t same = hash_same(body), until;
+	uint64_t what = fnv1a(same + a->act, version, strlen(version));
 	struct deed *d;
 
 	if (!x)
@@ -237,18 +307,28 @@ static void send_write(struct writes *w, const struct action *a)
 	/* Two different requests of one kind are wanted; after a refusal both wait. */
 	if (d->wanted == w->round && now_ms() < d->again)
 		return;
+	if (x->call && !is_sent(x) && rank_of(a, was) == RANK_SOON && d->what != what &&
+	    (x->act == a->act ? d->wanted != w->round : x->call->rank == RANK_BULK))
+		take_back(x);
 	d->wanted = w->round;
-	if (x->call)
+	if (x->call || (status && w->first[a->kind]))
 		return;
-	if (d->what == what && (!d->again || now_ms() < d->again)) {
-		source_by(&w->s->work, d->again ?: UINT64_MAX);
+	until = d->what == what ? d->again ?: UINT64_MAX : brake_until(&d->brake, same);
+	if (now_ms() < until) {
+		source_by(&w->s->work, until);
 		return;
 	}
 	x->call = call_of(a);
 	if (!x->call)
 		return;
+	/* Two who change it in turn, in the cluster and in the tree, agree on each change. */
+	for (enum action_kind act = 0; act < ACT_CTL && d->brake.same != same; act++)
+		x->deeds[act].brake.times = 0;
+	brake_send(&d->brake, same);
 	d->what = what;
 	d->again = 0;
+	if (status && !w->s->declared[a->kind])
+		w->first[a->kind] = x;
 	x->act = a->act;
 	x->reason = a->reason;
 	free(x->sentence);
@@ -259,128 +339,92 @@ static void send_write(struct writes *w, const struct action *a)
 	api_send(w->s->api, x->call);
 }
 
-/* ---- transactions */
-
-static struct verdict *verdict_of(struct sync *s, const char *about)
+/* Others may have waited for them in this very round. */
+static void take_back_others(struct writes *w)
 {
-	struct verdict *v = verdict_about(&s->world, about);
+	struct lh_entry *e;
+	bool any = false;
 
-	if (v || !(v = calloc(1, sizeof(*v))))
-		return v;
-	STR_COPY(v->about, about);
-	v->next = s->world.verdicts;
-	s->world.verdicts = v;
-	return v;
+	lh_foreach(w->table, e)
+	{
+		struct write *x = (void *)lh_entry_v(e);
+
+		if (x->call && !is_sent(x) && x->deeds[x->act].wanted != w->round) {
+			take_back(x);
+			any = true;
+		}
+	}
+	if (any)
+		sync_touch(w->s);
 }
 
-/* The tree went away before it answered: it is asked again when it is back. */
-static bool is_unanswered(const struct err *err)
+bool writes_deletes(struct writes *w, enum kind_id kind, const char *name)
 {
-	return err && (err->code == ENOTCONN || err->code == ECANCELED);
+	struct write *x = find(w, kind, name, false, false);
+
+	return x && is_sent(x) && x->act == ACT_DELETE;
 }
 
-/* What may change although no line of the tree does: who holds the device open, what is short, what
- * the tree says is passing. Returns the first pause in ms; 0: it will be as it is. */
-static unsigned int may_pass(const struct err *err)
+void writes_mark(struct writes *w)
 {
-	static const struct {
-		int code;
-		unsigned int pause;
-	} rows[] = {
-		{ EBUSY, AGAIN_MS },	{ EIO, AGAIN_MS },	{ ENOSPC, AGAIN_MS },
-		{ EAGAIN, PASSING_MS }, { ENOMEM, PASSING_MS }, { EMFILE, PASSING_MS },
-		{ ENFILE, PASSING_MS },
-	};
+	struct world *world = &w->s->world;
+	struct lh_entry *e;
 
-	for (size_t i = 0; err && i < ARRAY_SIZE(rows); i++)
-		if (rows[i].code == err->code)
-			return rows[i].pause;
-	return 0;
+	for (enum kind_id k = 0; k < KINDS; k++) {
+		json_object_put(world->writing[k]);
+		world->writing[k] = json_object_new_object();
+	}
+	lh_foreach(w->table, e)
+	{
+		struct write *x = (void *)lh_entry_v(e);
+
+		if (is_sent(x) && x->call->rank == RANK_SOON)
+			json_object_object_add(world->writing[x->kind], x->name, NULL);
+	}
 }
 
-static void on_verdict(struct job *job, const struct err *err)
+/* Once, as long as it is asked for without a pause. */
+static void tell(struct writes *w, const struct action *a)
 {
-	struct write_asked *a = container_of(job, struct write_asked, job);
-	struct sync *s = a->all->s;
-	struct verdict *v = a->verdict;
-	unsigned int pause = may_pass(err);
+	struct write *x = find(w, a->kind, a->name, false, true);
+	const char *uid = js_text(a->body, "metadata.uid");
+	uint64_t what = fnv1a(fnv1a(FNV1A, uid, strlen(uid)), a->lines, strlen(a->lines));
+	struct deed *d = x ? &x->deeds[ACT_EVENT] : NULL;
 
-	v->running = false;
-	v->err = err && !is_unanswered(err) ? *err : (struct err){ 0 };
-	v->lands = v->err.code ? 0 : now_ms() + LANDS_MS;
-	if (v->err.code)
-		events_add(s->events, a->kind, a->about, "Refused", err->text);
-	if (is_unanswered(err))
-		v->again = now_ms() + SOON_MS;
-	else if (pause)
-		v->again = now_ms() + back_off(&v->pause, pause, AGAIN_MAX_MS);
-	else
-		v->pause = 0;
-	json_object_put(a->about);
-	free(job->lines);
-	free(a);
-	sync_touch(s);
-}
-
-static void ask(struct writes *w, const struct action *act)
-{
-	struct verdict *v = verdict_of(w->s, act->about);
-	struct write_asked *a = calloc(1, sizeof(*a));
-	char *lines = act->lines ? strdup(act->lines) : NULL;
-
-	if (!v || !a || !lines) {
-		free(a);
-		free(lines);
+	if (!d)
 		return;
-	}
-	v->running = true;
-	v->turn = ++w->turns;
-	v->seen = act->seen;
-	v->was = act->was;
-	v->again = v->lands = 0;
-	v->err = (struct err){ 0 };
-	*a = (struct write_asked){ { .lines = lines, .done = on_verdict }, w, v, act->kind,
-				   json_object_get(act->body) };
-	mirror_commit(w->s->tree, &a->job);
-}
-
-static void forget(struct sync *s, const char *about)
-{
-	for (struct verdict **at = &s->world.verdicts, *v; (v = *at); at = &v->next) {
-		if (strcmp(v->about, about))
-			continue;
-		*at = v->next;
-		free(v);
-		break;
-	}
-}
-
-void writes_remind(struct writes *w)
-{
-	for (struct verdict *v = w->s->world.verdicts; v; v = v->next) {
-		if (v->lands > now_ms())
-			source_by(&w->s->work, v->lands);
-		else
-			v->lands = 0;
-		if (v->again > now_ms())
-			source_by(&w->s->work, v->again);
-		else if (v->again)
-			v->seen = v->again = 0;
-	}
+	if (d->what != what || d->wanted + 1 < w->round)
+		sync_event(w->s, a->kind, a->body, a->reason, a->lines);
+	d->what = what;
+	d->wanted = w->round;
 }
 
 void writes_do(struct writes *w, struct action *list)
 {
+	const char *late = "";
+
 	drop_gone(w);
 	w->round++;
 	for (struct action *a = list; a; a = a->next) {
-		if (a->act == ACT_CTL)
-			ask(w, a);
-		else if (a->act == ACT_FORGET)
-			forget(w->s, a->about);
-		else
+		switch (a->act) {
+		case ACT_CTL:
+		case ACT_FORGET:
+		case ACT_OPEN:
+			asks_do(w->s, a);
+			break;
+		case ACT_LATE:
+			late = *late ? late : a->lines;
+			tell(w, a);
+			break;
+		case ACT_EVENT:
+			tell(w, a);
+			break;
+		default:
 			send_write(w, a);
+		}
 	}
+	take_back_others(w);
+	sync_say(w->s, SAY_LATE, late);
 	say_refused(w);
 }
 

@@ -19,7 +19,7 @@
 
 static const struct device_field fields[] = {
 	NUMBER(uint32_t, caps, CH_RIGHTS),
-	NUMBER(enum kind, kind, CH_KIND),
+	NUMBER(enum device_kind, kind, CH_KIND),
 #define FACT(type, name, none, bit) NUMBER(type, facts.name, bit),
 #define FACT_TEXT(name, size, bit) STRING(facts.name, bit),
 #define FACT_KEY(fact, bit) NUMBER(enum bus, facts.fact.bus, bit), STRING(facts.fact.name, bit),
@@ -124,10 +124,14 @@ static bool number_valid(const char *type, const void *at, size_t size)
 		const char *type;
 		uint32_t values;
 	} few[] = {
-		{ "bool", 2 },		       { "_Bool", 2 },
-		{ "enum bus", BUS_COUNT },     { "enum kind", KIND_COUNT },
-		{ "enum state", STATE_COUNT }, { "enum use", USE_COUNT },
-		{ "enum liveness", LIVENESS_UNKNOWN }, { "enum reserved", RESERVED_COUNT },
+		{ "bool", 2 },
+		{ "_Bool", 2 },
+		{ "enum bus", BUS_COUNT },
+		{ "enum device_kind", KIND_COUNT },
+		{ "enum state", STATE_COUNT },
+		{ "enum use", USE_COUNT },
+		{ "enum liveness", LIVENESS_UNKNOWN },
+		{ "enum reserved", RESERVED_COUNT },
 	};
 	uint32_t value = *(const unsigned char *)at;
 

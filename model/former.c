@@ -88,6 +88,12 @@ bool former_set(char text[static FORMER_TEXT], const char *name, const char *val
 	return true;
 }
 
+void former_driver(const char *text, char *ret, size_t size)
+{
+	if (!former_get(text, FORMER_DRIVER, ret, size) || !ret[0])
+		former_get(text, FORMER_TOLD, ret, size);
+}
+
 bool former_is_none(const char *text)
 {
 	char name[FORMER_NAME], value[FORMER_TEXT];

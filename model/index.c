@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include "index.h"
+
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-
-#include "store.h"
 
 /* Few, so that a small machine touches few pages; with 70 000 devices chains have a dozen slots. */
 #define HEADS 8192u
@@ -65,7 +64,7 @@ static uint32_t same_hash(const struct index *x, uint32_t link, uint32_t hash)
 
 uint32_t index_first(const struct index *x, uint32_t hash)
 {
-	return same_hash(x, x->heads[hash & x->mask], hash);
+	return x->heads ? same_hash(x, x->heads[hash & x->mask], hash) : INDEX_NONE;
 }
 
 uint32_t index_next(const struct index *x, uint32_t slot)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
-/* The answer to a write to a file that a device lacks: why, and where to write instead. */
+/* The answer to a write to a file that a device lacks: why, and where to write instead. And what a
+ * card lacks for vGPUs. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -63,4 +64,18 @@ int device_lacks(const struct device *dev, const char *file, struct err *err)
 			    "%s is passed through as a whole; write none to its claim first", name);
 	return driver[0] ? fail(err, EOPNOTSUPP, "driver %s of %s %s", driver, name, lacks[i].why)
 			 : fail(err, EOPNOTSUPP, "%s has no driver and %s", name, lacks[i].why);
+}
+
+const char *device_vgpu_lack(const struct device *dev)
+{
+	const struct facts *f = &dev->facts;
+
+	if (f->vgpu_lack[0] && (f->driver[0] || !f->vgpu_idle[0]))
+		return f->vgpu_lack;
+	if (!strcmp(f->mig_mode, "1") && !strcmp(f->mig_layout, "none"))
+		return "no: MIG is on and the card has no instances; write profiles to "
+		       "mig/layout, or 0 to mig/mode";
+	if (f->vgpu_idle[0])
+		return f->vgpu_idle;
+	return f->profiles.len || dev->caps & CAP_CREATE ? "" : "no: its VFs list no vGPU types";
 }

@@ -50,9 +50,10 @@ static bool arena_valid(const struct arena *a)
 
 static void arena_init(struct arena *a)
 {
+	memset(a->head.magic, 0, sizeof(a->head.magic)); /* until model_complete() */
 	atomic_store(&a->used, 0);
 	atomic_store(&a->generation, 0);
-	region_begin(&a->head, &model_layout);
+	atomic_store(&a->log_heard, 0);
 }
 
 static int allocate(struct model *m)
@@ -157,9 +158,9 @@ uint32_t slot_find(struct model *m, const struct key *key, bool fresh)
 
 	for (i = index_first(&m->by[BY_KEY], key_hash(key)); i != INDEX_NONE;
 	     i = index_next(&m->by[BY_KEY], i)) {
-		const struct device *d = fresh ? slot_spare(m, i) : slot_seen(m, i);
+		const struct key *k = slot_live(m, i) ? slot_key(m, i) : &slot_spare(m, i)->key;
 
-		if ((fresh ? !slot_live(m, i) : slot_there(m, i)) && key_eq(&d->key, key))
+		if ((fresh ? !slot_live(m, i) : slot_there(m, i)) && key_eq(k, key))
 			return i;
 	}
 	return INDEX_NONE;
@@ -174,24 +175,29 @@ const struct device *model_find(struct model *m, const struct key *key)
 
 bool model_copy(struct model *m, const struct key *key, struct device *ret)
 {
-	const struct device *dev;
+	uint32_t i;
 
 	model_lock(m);
-	dev = model_find(m, key);
-	if (dev)
-		*ret = *dev;
+	i = slot_find(m, key, false);
+	if (i != INDEX_NONE)
+		slot_copy(m, i, ret);
 	model_unlock(m);
-	return dev;
+	return i != INDEX_NONE;
 }
 
-const struct device *model_next(struct model *m, size_t *pos)
+const struct key *model_next_key(struct model *m, size_t *pos)
 {
 	uint32_t used = atomic_load(&m->a->used);
 
 	for (; *pos < used; (*pos)++)
 		if (slot_live(m, (uint32_t)*pos))
-			return slot_current(m, (uint32_t)(*pos)++);
+			return slot_key(m, (uint32_t)(*pos)++);
 	return NULL;
+}
+
+const struct device *model_next(struct model *m, size_t *pos)
+{
+	return model_next_key(m, pos) ? slot_current(m, (uint32_t)*pos - 1) : NULL;
 }
 
 uint64_t model_generation(struct model *m)
@@ -203,6 +209,18 @@ void model_count_from(struct model *m, uint64_t generation)
 {
 	atomic_store(&m->a->generation, generation);
 	m->heard = generation;
+	m->anew = true;
+}
+
+void model_complete(struct model *m)
+{
+	if (!region_is(&m->a->head, &model_layout))
+		region_begin(&m->a->head, &model_layout);
+}
+
+bool model_is_anew(const struct model *m)
+{
+	return m->anew;
 }
 
 size_t model_count(struct model *m)
@@ -218,6 +236,16 @@ size_t model_dropped(const struct model *m)
 bool model_has_iommu(struct model *m)
 {
 	return atomic_load(&m->a->iommu);
+}
+
+uint64_t model_log_heard(const struct model *m)
+{
+	return atomic_load(&m->a->log_heard);
+}
+
+void model_set_log_heard(struct model *m, uint64_t next)
+{
+	atomic_store(&m->a->log_heard, next);
 }
 
 static uint32_t free_slot(struct model *m)
@@ -402,9 +430,9 @@ static void let_arrive(struct model *m, uint32_t i)
 		at = at == INDEX_NONE ? slot_find(m, &d->facts.parent, true) : at;
 	}
 	m->stored.arrives(m->stored.ctx, d,
-		   at == INDEX_NONE	? NULL
-		   : m->of[at].edited ? slot_spare(m, at)
-				      : slot_current(m, at));
+			  at == INDEX_NONE   ? NULL
+			  : m->of[at].edited ? slot_spare(m, at)
+					     : slot_current(m, at));
 }
 
 /* Other devices may show something that follows from this one. */

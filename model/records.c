@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What outlives a process of a device is packed, without the unused ends of its texts, into a chain
  * of blocks. The whole record beside it is this process's: it is unpacked for who looks. If there
- * are many, they go again when nothing has changed for a while. */
+ * are many, they go again when nothing has changed for a while; who wants a copy adds none to
+ * many. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -56,6 +57,24 @@ struct device *slot_current(struct model *m, uint32_t slot)
 		*d = (struct device){ .facts = facts_none };
 	note_unpacked(m, slot);
 	return d;
+}
+
+/* A packed record begins with its key. */
+const struct key *slot_key(const struct model *m, uint32_t slot)
+{
+	uint64_t word = slot_word(m, slot);
+
+	return m->of[slot].unpacked
+		       ? &m->a->rec[word & WORD_SECOND][slot].key
+		       : (const void *)(m->a->blocks[chain_of(word) - 1].data + HEAD);
+}
+
+void slot_copy(struct model *m, uint32_t slot, struct device *ret)
+{
+	bool keeps = m->of[slot].unpacked || m->n_unpacked < RECORDS_KEPT;
+
+	if (keeps || !unpack(m, slot, ret))
+		*ret = *slot_current(m, slot);
 }
 
 /* The blocks were marked as a record's: so many there are. */
@@ -161,7 +180,7 @@ static void drop(struct model *m, uint32_t i)
 static bool is_outdated(struct device *d)
 {
 	const uint32_t caps = d->caps;
-	const enum kind kind = d->kind;
+	const enum device_kind kind = d->kind;
 	bool differs;
 
 	device_identify(d);

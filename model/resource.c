@@ -75,7 +75,8 @@ static bool has_part(const char *name, const char *part)
 
 bool resource_uses(const struct intent *w, const char *part)
 {
-	return has_part(w->own, part) || has_part(w->resource, part) || has_part(w->given_as, part);
+	return has_part(w->own, part) || has_part(w->resource, part) || has_part(w->pinned, part) ||
+	       has_part(w->given_as, part);
 }
 
 static bool is_own(const struct intent *w, const char *name)

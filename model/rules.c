@@ -28,7 +28,7 @@ static const char *const state_names[STATE_COUNT] = {
 	[STATE_HOST] = "host",		 [STATE_FREE] = "free",
 };
 
-const char *kind_name(enum kind kind)
+const char *kind_name(enum device_kind kind)
 {
 	return kind < KIND_COUNT ? kind_names[kind] : "pci";
 }
@@ -91,9 +91,11 @@ static uint32_t caps_of(const struct device *dev)
 }
 
 /* For devices other than PCI functions the bus decides. */
-static const enum kind bus_kinds[BUS_COUNT] = { [BUS_MDEV] = KIND_MDEV, [BUS_USB] = KIND_USB };
+static const enum device_kind bus_kinds[BUS_COUNT] = {
+	[BUS_MDEV] = KIND_MDEV, [BUS_USB] = KIND_USB
+};
 
-static enum kind kind_of(enum bus bus, uint32_t caps, uint32_t known)
+static enum device_kind kind_of(enum bus bus, uint32_t caps, uint32_t known)
 {
 	if (known && known < KIND_COUNT)
 		return known;
@@ -247,10 +249,11 @@ static bool is_lost(struct device *dev)
 
 static bool is_unhealthy(struct device *dev)
 {
-	char doubt[DOUBT_TEXT];
+	char doubt[DOUBT_TEXT], *health = dev->facts.card_health;
 
 	device_doubt(dev, doubt);
-	return (doubt[0] && because(dev, "%s", doubt)) || is_dead(dev) || is_lost(dev) ||
+	return (doubt[0] && because(dev, "%s", doubt)) || is_dead(dev) ||
+	       (health[0] && because(dev, "%s", health)) || is_lost(dev) ||
 	       (is_replugged(dev) &&
 		because(dev,
 			"its pod was given %s, and it was plugged in again as %s, which that pod cannot "
@@ -295,7 +298,7 @@ void device_former_driver(const struct device *dev, char buf[static DRIVER_NAME]
 	/* What the undo of a claim has left of it is nobody's. */
 	bool claimed = dev->caps & CAP_CLAIM && dev->intent.claim[0];
 
-	former_get(claimed ? dev->intent.former : "", "driver", buf, DRIVER_NAME);
+	former_driver(claimed ? dev->intent.former : "", buf, DRIVER_NAME);
 }
 
 /* Shown as busy, like during the operation that follows. */
@@ -431,6 +434,11 @@ static bool is_of_host(struct device *dev)
 			f->driver);
 	if ((dev->caps & CAP_VGPU) && f->use == USE_NONE)
 		return false; /* it can become a vGPU */
+	if (strcmp(f->mig_mode, f->mig_pending))
+		return because(dev,
+			       "MIG mode %s comes with a reset of the GPU or a reboot, which are "
+			       "left to you; until then its driver keeps the other one",
+			       f->mig_pending);
 	if (f->driver[0])
 		return because(dev, "used by the host's driver %s", f->driver);
 	return dev->refused_code == EOPNOTSUPP && because(dev, "%s", dev->refused);

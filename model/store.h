@@ -6,34 +6,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "index.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/region.h"
 #include "pcidevfs/resource.h"
-
-/* Chains of slots by hash: finds devices by key, by IOMMU group, by parent. */
-#define INDEX_NONE UINT32_MAX
-
-struct index {
-	uint32_t *heads; /* slot + 1; 0: none */
-	uint32_t mask;
-	/* by slot */
-	struct {
-		uint32_t next; /* slot + 1; 0: none */
-		uint32_t hash;
-		bool linked;
-	} * of;
-};
-
-/* For slots below max. Returns 0 or -ENOMEM. Pages are touched as slots are linked. */
-int index_init(struct index *x, uint32_t max);
-void index_fini(struct index *x);
-/* Links the slot under hash, and no longer under its former one. */
-void index_link(struct index *x, uint32_t slot, uint32_t hash);
-void index_unlink(struct index *x, uint32_t slot);
-/* Slots under hash: s = index_first(x, hash); s != INDEX_NONE; s = index_next(x, s). Other keys
- * with the same hash may be among them. */
-uint32_t index_first(const struct index *x, uint32_t hash);
-uint32_t index_next(const struct index *x, uint32_t slot);
 
 #define OBSERVERS 8
 
@@ -65,6 +41,7 @@ struct arena {
 	_Atomic uint32_t used; /* slots ever used: none is above */
 	_Atomic uint32_t iommu;
 	_Atomic uint64_t generation;
+	_Atomic uint64_t log_heard;
 	struct slot slots[MODEL_MAX];
 	/* For the present process alone: what it has unpacked, and its edits. */
 	struct device rec[2][MODEL_MAX];
@@ -108,6 +85,7 @@ struct model {
 	size_t q_head, q_len;
 	bool grown;	/* and nobody was woken yet: model_unlock() does that */
 	uint64_t heard; /* observers know all up to this generation */
+	bool anew;	/* model_count_from() was called */
 	bool stop;
 	struct stored stored; /* its functions may be NULL */
 	struct observer observers[OBSERVERS];
@@ -129,6 +107,9 @@ static inline bool slot_live(const struct model *m, uint32_t slot)
 /* records.c: the present record. It stays, also after a new one was published, until the lock is
  * left. */
 struct device *slot_current(struct model *m, uint32_t slot);
+/* Likewise of a live one, whose record may stay packed. */
+const struct key *slot_key(const struct model *m, uint32_t slot);
+void slot_copy(struct model *m, uint32_t slot, struct device *ret);
 
 /* Where the slot's next record is written. */
 static inline struct device *slot_spare(const struct model *m, uint32_t slot)

@@ -28,6 +28,9 @@ struct allocation {
 	/* Why it waits: for news of a device whose old name was not seen, or (ENOTCONN) the tree */
 	struct err refused;
 	bool busy;	 /* an operation ran on one of its devices at the last look */
+	/* ms: its lines are tried again then, since the news may have come before the refusal */
+	uint64_t again;
+	unsigned int pause; /* ms: from the last refusal until then; doubled each time */
 	bool marked;	 /* its devices have given_at = `running` */
 	char resource[]; /* a copy: its server may be gone when the tree answers */
 };
@@ -305,10 +308,10 @@ static bool waits_on(const struct allocation *a, int e, uint64_t now)
 static void on_news(struct source *source)
 {
 	struct allocation *a = container_of(source, struct allocation, news);
-	bool news = a->call && (a->refused.code == ENOTCONN || any_dev(a, is_named) ||
-				has_ended(a));
-	int e = news ? plan(a, &a->refused) : -EBUSY;
 	uint64_t now = now_ms();
+	bool news = a->call && (a->refused.code == ENOTCONN || any_dev(a, is_named) ||
+				has_ended(a) || now >= a->again);
+	int e = news ? plan(a, &a->refused) : -EBUSY;
 
 	if (waits_on(a, e, now)) {
 		source->at = now + RETRY_MS;
@@ -349,6 +352,8 @@ static void on_recorded(struct job *job, const struct err *failed)
 	a->refused = *failed;
 	a->busy = any_dev(a, is_busy);
 	a->until = a->until ?: now_ms() + plugin_deadline(a->p, NEWS_MS);
+	a->pause = a->pause ? 2 * a->pause : RETRY_MS;
+	a->again = now_ms() + a->pause;
 	wait_for_news(a, on_news);
 }
 

@@ -14,6 +14,8 @@
 #include "pcidevfs/util.h"
 
 #include "plugin/kubelet/cdi.h"
+#include "plugin/kubelet/devices.h"
+#include "plugin/kubelet/ready.h"
 #include "plugin.h"
 #include "plugin/rpc/rpc.h"
 #include "client/mirror.h"
@@ -21,7 +23,7 @@
 
 enum { READY_MS = 30000, FAILED_MS = 1000 };
 
-static int parse_options(int argc, char **argv, struct options *ret)
+static int parse_options(int argc, char **argv, struct plugin_options *ret)
 {
 	const char *deadline = NULL;
 	const struct option_row rows[] = {
@@ -30,12 +32,18 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		{ "dev", "DIR", "where the host's /dev is (/dev)", &ret->dev },
 		{ "cdi-dir", "DIR", "where CDI specs go, none for nowhere (/var/run/cdi)",
 		  &ret->cdi },
+		{ "nvidia-validations", "DIR",
+		  "keep the files there for which NVIDIA's GPU Operator waits", &ret->validations },
 		{ "deadline", "FACTOR", "scales how long the tree and kubelet have for what they do",
 		  &deadline },
 		{ 0 },
 	};
 
-	*ret = (struct options){ "/run/pcidevfs", "/var/lib/kubelet", "/dev", "/var/run/cdi", 1 };
+	*ret = (struct plugin_options){ .tree = "/run/pcidevfs",
+					.kubelet = "/var/lib/kubelet",
+					.dev = "/dev",
+					.cdi = "/var/run/cdi",
+					.deadline_factor = 1 };
 	if (client_options(argc, argv,
 			   "Offers the claimed devices of a pcidevfs tree to kubelet.", rows))
 		return -EINVAL;
@@ -46,6 +54,36 @@ static int parse_options(int argc, char **argv, struct options *ret)
 }
 
 /* ---- the devices, as the mirror keeps them */
+
+/* Of most parts' interest are the devices alone: they come first. */
+struct plugin_table {
+	struct devices devices;
+	struct ready_cards cards;
+};
+
+static void table_begin(void *table)
+{
+	devices_begin(table);
+	ready_begin(&((struct plugin_table *)table)->cards);
+}
+
+static int table_take(void *table, const char *id, char *pairs)
+{
+	return ready_take(&((struct plugin_table *)table)->cards, id, pairs) ?:
+	       devices_take(table, id, pairs);
+}
+
+static void table_drop(void *table, const char *id)
+{
+	devices_drop(table, id);
+	ready_drop(&((struct plugin_table *)table)->cards, id);
+}
+
+static void table_settle(void *table)
+{
+	devices_settle(table);
+	ready_settle(&((struct plugin_table *)table)->cards);
+}
 
 static bool table_holders(const void *table, size_t i, char *path, size_t size)
 {
@@ -58,16 +96,22 @@ static bool table_holders(const void *table, size_t i, char *path, size_t size)
 	return true;
 }
 
+static void table_clear(void *table)
+{
+	devices_free(table);
+	ready_free(&((struct plugin_table *)table)->cards);
+}
+
 static const struct mirror_table table = {
 	.name = "pcidevfs-plugin",
-	.size = sizeof(struct devices),
-	.begin = devices_begin,
-	.take = devices_take,
-	.drop = devices_drop,
-	.settle = devices_settle,
+	.size = sizeof(struct plugin_table),
+	.begin = table_begin,
+	.take = table_take,
+	.drop = table_drop,
+	.settle = table_settle,
 	.holders = table_holders,
 	.overtaken = devices_overtaken,
-	.clear = devices_free,
+	.clear = table_clear,
 };
 
 /* A service that starts after us admits pods, so the offered devices must be known first. */
@@ -86,9 +130,14 @@ static void on_ready_due(struct source *s)
 static void on_news(void *ctx)
 {
 	struct plugin *p = ctx;
+	bool known = mirror_known(p->tree);
+	struct plugin_table *t;
 
 	resources_refresh(p->resources);
-	if (mirror_known(p->tree))
+	t = mirror_lock(p->tree);
+	validations_refresh(p->validations, known ? &t->cards : NULL);
+	mirror_unlock(p->tree);
+	if (known)
 		tell_ready(p);
 }
 
@@ -129,7 +178,7 @@ static void raise_limit(void)
 	}
 }
 
-static int start(struct plugin *p, const struct options *o, struct err *err)
+static int start(struct plugin *p, const struct plugin_options *o, struct err *err)
 {
 	char dir[256];
 	int r;
@@ -144,6 +193,7 @@ static int start(struct plugin *p, const struct options *o, struct err *err)
 	r = r ?: rpc_new(&p->loop, &p->rpc, err) ?: cdi_new(o->dev, o->cdi, &p->cdi, err);
 	r = r ?: resources_new(p, dir, &p->resources, err) ?: kubelet_new(p, dir, &p->kubelet, err);
 	r = r ?: pods_new(p, &p->pods, err);
+	r = r ?: validations_new(p, o->validations, &p->validations, err);
 	if (r)
 		return r;
 	loop_timer(&p->loop, &p->ready, on_ready_due, now_ms() + plugin_deadline(p, READY_MS));
@@ -163,6 +213,7 @@ static void stop(struct plugin *p)
 	pods_free(p->pods);
 	kubelet_free(p->kubelet);
 	cdi_free(p->cdi);
+	validations_free(p->validations);
 	loop_close(&p->loop);
 }
 
@@ -181,7 +232,7 @@ int main(int argc, char **argv)
 {
 	/* Static, because a thread that hangs at the tree uses them to the end. */
 	static struct plugin p;
-	static struct options o;
+	static struct plugin_options o;
 	struct err err = { 0 };
 
 	p.loop.signals.fd = -1;

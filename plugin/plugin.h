@@ -22,18 +22,21 @@ struct resources;
 struct rpc;
 struct rpc_call;
 struct stat;
+struct ready_cards;
+struct validations;
 
-struct options {
+struct plugin_options {
 	const char *tree; /* the mount */
 	/* kubelet's directory, with device-plugins/ and pod-resources/ */
 	const char *kubelet;
 	const char *dev; /* the host's /dev */
 	const char *cdi; /* directory of the CDI specs; "none": no specs */
+	const char *validations; /* of NVIDIA's validators; NULL: they are told nothing */
 	double deadline_factor;
 };
 
 struct plugin {
-	const struct options *o;
+	const struct plugin_options *o;
 	struct loop loop;
 	struct rpc *rpc;
 	struct mirror *tree;
@@ -41,6 +44,7 @@ struct plugin {
 	struct kubelet *kubelet;
 	struct pods *pods;
 	struct cdi *cdi;
+	struct validations *validations;
 	uint64_t allocations;	    /* begun so far; numbers them */
 	LIST_HEAD(, allocation) waiting; /* calls that wait for news of the tree (allocate.c) */
 	struct source trim;	    /* gives free memory back to the kernel */
@@ -70,6 +74,9 @@ int resources_new(struct plugin *p, const char *dir, struct resources **ret, str
 void resources_free(struct resources *rs);
 /* The table changed, or a device became healthy. */
 void resources_refresh(struct resources *rs);
+/* Has the tree been lost for so long that nothing counts as known any more? If it is lost, but not
+ * for so long, the timer is due then. Call it with the table's lock held. */
+bool plugin_is_blind(const struct plugin *p, struct source *then);
 /* Returns the next resource to register, those with allocated devices first; NULL: none now. Each
  * is returned once until resource_heard() or resources_forget(). */
 struct resource *resources_unheard(struct resources *rs);
@@ -106,6 +113,15 @@ void pods_free(struct pods *pods);
 void pods_ask(struct pods *pods);
 /* The table changed. Call it with the table's lock held. */
 void pods_count(struct pods *pods, const struct devices *t);
+
+/* ---- validations.c: tells NVIDIA's operator what is ready, by files */
+/* path: of the directory; NULL: *ret stays as it is, and nothing is told. */
+int validations_new(struct plugin *p, const char *path, struct validations **ret, struct err *err);
+/* The cards changed, or the tree is lost or there again. cards NULL: they are not known yet. Does
+ * nothing without a v. Call it with the table's lock held. */
+void validations_refresh(struct validations *v, const struct ready_cards *cards);
+/* Takes the files back. */
+void validations_free(struct validations *v);
 
 /* ---- socket.c: ours, to which kubelet connects (spec/k8s.md A.4.2), and kubelet's own */
 /* Returns the descriptor of dir/name, accessible to us alone, or -errno. */

@@ -281,21 +281,20 @@ static void serve(struct resources *rs, struct dev *const *v, size_t n)
 	r->hurry = hurry;
 }
 
-/* If the tree has been gone for long, nothing is known and nothing can be given away. */
-static bool is_blind(struct resources *rs, uint64_t now)
+bool plugin_is_blind(const struct plugin *p, struct source *then)
 {
 	const char *why;
-	uint64_t lost = mirror_lost(rs->p->tree, &why);
-	uint64_t until = lost + plugin_deadline(rs->p, TREE_GRACE_MS);
+	uint64_t lost = mirror_lost(p->tree, &why), now = now_ms();
+	uint64_t until = lost + plugin_deadline(p, TREE_GRACE_MS);
 
 	if (lost && now < until)
-		source_by(&rs->well, until);
+		source_by(then, until);
 	return lost && now >= until;
 }
 
 static void serve_all(struct resources *rs, const struct devices *t, uint64_t now)
 {
-	bool blind = is_blind(rs, now);
+	bool blind = plugin_is_blind(rs->p, &rs->well);
 	size_t n;
 	_free_ struct dev **v = devices_offered(t, &n);
 

@@ -9,7 +9,9 @@
 #include "pcidevfs/device.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
+#include "mig_steps.h"
 #include "pcidevfs/util.h"
+#include "settings.h"
 #include "vgpu.h"
 
 /* ---- who shares the card */
@@ -77,9 +79,13 @@ static void take_plan(struct budget *b, struct model *m, const struct key *card,
 		const struct step *s = &plan->steps[i];
 		char type[TYPE_ID];
 
+		b->mig_changes |= key_eq(&s->dev, card) && mig_is_step(s);
 		if (step_remakes(s, card)) {
 			b->n = 0;
 			b->freed = true;
+			b->sizes = SIZES_UNKNOWN;
+		} else if (s->verb == &vgpu_mixed_sizes && key_eq(&s->dev, card)) {
+			b->sizes = s->value[0] == '1' ? SIZES_MIXED : SIZES_ONE;
 		} else if (s->verb == &vgpu_profile && is_below(m, &s->dev, card)) {
 			take_step(b, s->dev.name, s->value);
 		} else if (s->verb == &mdev_finish && key_eq(&s->dev, card)) {
@@ -123,6 +129,14 @@ static void weigh(struct budget *b)
 	b->total = sure && s.known && b->least == largest ? largest : 0;
 }
 
+/* The lists may show what others have set since the driver was asked. */
+static enum vgpu_sizes sizes_told(const struct facts *f)
+{
+	if (f->mixed_sizes[0] == '1')
+		return SIZES_MIXED;
+	return f->vgpu_sizes || !f->mixed_sizes[0] ? f->vgpu_sizes : SIZES_ONE;
+}
+
 struct budget *budget_new(struct model *m, const struct device *card, const struct plan *plan)
 {
 	const struct device *below[INTENT_VFS];
@@ -134,7 +148,7 @@ struct budget *budget_new(struct model *m, const struct device *card, const stru
 		return NULL;
 	memset(b, 0, offsetof(struct budget, types));
 	types_of(m, card, &b->types);
-	b->sizes = card->facts.vgpu_sizes;
+	b->sizes = sizes_told(&card->facts);
 	b->own = card->caps & CAP_CREATE;
 	b->cap = cap;
 	for (size_t i = 0; i < n && i < INTENT_VFS; i++) {
@@ -147,6 +161,7 @@ struct budget *budget_new(struct model *m, const struct device *card, const stru
 	weigh(b);
 	if (plan)
 		take_plan(b, m, &card->key, plan);
+	b->mig_known = !mig_behind(m, card, plan, &b->mig) && b->mig.n_profiles;
 	return b;
 }
 
@@ -175,6 +190,8 @@ static enum fit fit_by_size(const struct budget *b, const struct vgpu_type *t)
 
 enum fit budget_fit(const struct budget *b, const struct vgpu_type *t, int32_t available)
 {
+	if (budget_is_mig(b, t))
+		return budget_fit_mig(b, t, available);
 	if (!b->freed && !b->made && available >= 0)
 		return available > 0 ? FIT_YES : FIT_NO;
 	if (!b->freed && !available)
@@ -190,7 +207,9 @@ void budget_why(const struct budget *b, const struct vgpu_type *t, char ret[stat
 	const char *use = b->n == 1 ? "vGPU uses" : "vGPUs use";
 
 	ret[0] = '\0';
-	if (!b->n)
+	if (budget_is_mig(b, t))
+		budget_why_mig(b, t, ret);
+	if (ret[0] || !b->n || b->mig.current)
 		return;
 	if (b->sizes != SIZES_MIXED && s.size > 0 && t->framebuffer_mib > 0 &&
 	    s.size != t->framebuffer_mib)
@@ -247,7 +266,9 @@ static int32_t left(const struct budget *b, const struct vgpu_type *t)
 {
 	int64_t mib = budget_sum(b).mib, n = 1;
 
-	if (t->max > 0 && t->framebuffer_mib > 0)
+	if (budget_is_mig(b, t))
+		n = budget_instances(b, t);
+	else if (t->max > 0 && t->framebuffer_mib > 0)
 		n = t->max - mib / t->framebuffer_mib - !!(mib % t->framebuffer_mib);
 	return n > 1 ? (int32_t)n : 1;
 }

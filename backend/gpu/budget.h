@@ -4,6 +4,7 @@
 #ifndef BACKEND_GPU_BUDGET_H
 #define BACKEND_GPU_BUDGET_H
 
+#include "pcidevfs/mig.h"
 #include "types.h"
 
 struct plan;
@@ -25,6 +26,9 @@ struct budget {
 	char idle[KEY_NAME];  /* one of its VFs that is no vGPU; "" */
 	bool own;	      /* it makes mediated devices of itself, and its list counts them */
 	bool freed;	      /* the plan ends some */
+	/* The MIG of the card behind the plan; mig_known: it is told. mig_changes: by the plan. */
+	bool mig_known, mig_changes;
+	struct mig mig;
 	int made;	      /* by the plan; made_as: all of this type, "": of several */
 	char made_as[TYPE_ID];
 	size_t n, cap;
@@ -51,6 +55,12 @@ struct budget_sum budget_sum(const struct budget *b);
 /* Is there room for one more of this type? available: how many of it the driver lists for a device
  * that is no vGPU, or -1. */
 enum fit budget_fit(const struct budget *b, const struct vgpu_type *t, int32_t available);
+/* budget_mig.c: likewise of a card whose MIG mode is on, or of a type that needs an instance. */
+bool budget_is_mig(const struct budget *b, const struct vgpu_type *t);
+enum fit budget_fit_mig(const struct budget *b, const struct vgpu_type *t, int32_t available);
+void budget_why_mig(const struct budget *b, const struct vgpu_type *t, char ret[static TYPE_WHY]);
+/* For how many more of them there are instances. */
+int budget_instances(const struct budget *b, const struct vgpu_type *t);
 /* What is in the way of one more; "": nothing of what is known. */
 void budget_why(const struct budget *b, const struct vgpu_type *t, char ret[static TYPE_WHY]);
 /* Learns from what the driver lists for a device that is no vGPU how many of each type the card can

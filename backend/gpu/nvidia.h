@@ -4,6 +4,9 @@
 #ifndef BACKEND_GPU_NVIDIA_H
 #define BACKEND_GPU_NVIDIA_H
 
+#include <stdbool.h>
+
+struct device;
 struct out;
 struct sysfs;
 
@@ -11,5 +14,15 @@ struct sysfs;
  * then. -errno. */
 int nvidia_unbind_lock(const struct sysfs *s, const char *address, const char *value,
 		       struct out *answer);
+
+/* The number of the GPU's node, of a line such as "Device Minor: \t 0" in /proc. False if there is
+ * none, or none that fits. */
+#define NVIDIA_MINOR 10
+bool nvidia_minor(const struct sysfs *s, const char *address, char ret[static NVIDIA_MINOR]);
+
+/* Does it lack nothing for vGPUs but its VFs, which `enabled` makes? */
+bool nvidia_is_disabled(const struct device *dev);
+/* Is it an NVSwitch that the host drives? */
+bool nvidia_is_switch(const struct device *dev);
 
 #endif

@@ -54,6 +54,10 @@ void types_add(struct vgpu_types *types, const struct vgpu_type *type)
 	size = size < 0 ? types_framebuffer(type->name) : size;
 	STR_COPY(at->name, type->name); /* another driver may give the id to another type */
 	STR_COPY(at->why, type->why);
+	if (type->gi[0])
+		STR_COPY(at->gi, type->gi);
+	if (type->details.class[0] || type->details.heads || type->details.max_per_vm)
+		at->details = type->details;
 	at->available = type->available;
 	at->max = type->max < 0 ? at->max : type->max;
 	at->framebuffer_mib = size < 0 ? at->framebuffer_mib : size;
@@ -74,25 +78,43 @@ int32_t types_framebuffer(const char *name)
 	return found;
 }
 
-const struct vgpu_type *types_find(const struct vgpu_types *types, const char *name,
-				   bool *ret_twice)
+static bool is_called(const char *name, const char *text)
+{
+	return !strcmp(name, text);
+}
+
+bool types_reads(const char *name, const char *text)
+{
+	const char *blank = strrchr(name, ' ');
+
+	return is_called(name, text) || (blank && is_called(blank + 1, text));
+}
+
+static const struct vgpu_type *find_by(const struct vgpu_types *types, const char *text,
+				       bool (*is)(const char *name, const char *text),
+				       bool *ret_twice)
 {
 	const struct vgpu_type *found = NULL;
-	bool twice = false;
 
 	for (size_t i = 0; i < types->n; i++) {
 		const struct vgpu_type *t = &types->v[i];
 
-		if (!strcmp(t->id, name)) {
-			found = t;
-			twice = false;
-			break;
-		}
-		if (strcmp(t->name, name))
+		if (!is(t->name, text))
 			continue;
-		twice |= found != NULL;
+		*ret_twice |= found != NULL;
 		found = found && found->available > 0 ? found : t;
 	}
+	return found;
+}
+
+const struct vgpu_type *types_find(const struct vgpu_types *types, const char *name,
+				   bool *ret_twice)
+{
+	const struct vgpu_type *found = types_find_id(types, name);
+	bool twice = false;
+
+	found = found ?: find_by(types, name, is_called, &twice);
+	found = found ?: find_by(types, name, types_reads, &twice);
 	if (ret_twice)
 		*ret_twice = twice;
 	return found;
@@ -235,6 +257,17 @@ static void print_number(struct out *o, const char *key, int32_t n)
 		out_printf(o, " %s=%d", key, (int)n);
 }
 
+static void print_details(const struct type_details *d, struct out *o)
+{
+	if (d->class[0])
+		out_pair(o, "class", d->class);
+	if (d->license[0])
+		out_pair(o, "license", d->license);
+	print_number(o, "max_per_vm", d->max_per_vm ?: -1);
+	print_number(o, "heads", d->heads ?: -1);
+	print_number(o, "frame_rate_limit", d->frame_rate_limit ?: -1);
+}
+
 static void print(const struct vgpu_types *types, struct out *o)
 {
 	for (size_t i = 0; i < types->n; i++) {
@@ -247,6 +280,9 @@ static void print(const struct vgpu_types *types, struct out *o)
 		print_number(o, "available", t->available);
 		print_number(o, "max", t->max);
 		print_number(o, "framebuffer_mib", t->framebuffer_mib);
+		if (t->gi[0])
+			out_pair(o, "gpu_instance_profile", t->gi);
+		print_details(&t->details, o);
 		if (t->why[0])
 			out_pair(o, "reason", t->why);
 	}
@@ -259,7 +295,10 @@ static void read_pair(const struct pair *p, struct vgpu_type *ret)
 		int32_t *number;
 	} numbers[] = { { "available", &ret->available },
 			{ "max", &ret->max },
-			{ "framebuffer_mib", &ret->framebuffer_mib } };
+			{ "framebuffer_mib", &ret->framebuffer_mib },
+			{ "max_per_vm", &ret->details.max_per_vm },
+			{ "heads", &ret->details.heads },
+			{ "frame_rate_limit", &ret->details.frame_rate_limit } };
 	int64_t n;
 
 	/* Half of one would be another. */
@@ -267,6 +306,12 @@ static void read_pair(const struct pair *p, struct vgpu_type *ret)
 		ret->name[0] = '\0';
 	if (!strcmp(p->key, "id") && !STR_COPY(ret->id, p->value))
 		ret->id[0] = '\0';
+	if (!strcmp(p->key, "gpu_instance_profile"))
+		STR_COPY(ret->gi, p->value);
+	if (!strcmp(p->key, "class"))
+		STR_COPY(ret->details.class, p->value);
+	if (!strcmp(p->key, "license"))
+		STR_COPY(ret->details.license, p->value);
 	if (!strcmp(p->key, "reason"))
 		STR_COPY(ret->why, p->value);
 	for (size_t i = 0; i < ARRAY_SIZE(numbers); i++)

@@ -20,11 +20,19 @@ struct out;
 #define TYPE_ID 16
 #define TYPE_WHY 160
 
+/* What only the driver's library tells; 0, "": unknown. */
+struct type_details {
+	int32_t max_per_vm, heads, frame_rate_limit;
+	char class[16], license[64];
+};
+
 struct vgpu_type {
 	char name[PROFILE_NAME], id[TYPE_ID];
 	/* -1: unknown. How many can be made now and at most, and the size of each. */
 	int32_t available, max, framebuffer_mib;
 	char why[TYPE_WHY]; /* none is available; "" */
+	struct type_details details;
+	char gi[32]; /* profile of the GPU instance that it needs; "": none, or unknown */
 };
 
 struct vgpu_types {
@@ -58,7 +66,11 @@ bool types_can(const struct vgpu_types *types);
 bool types_any(struct model *m, const struct device *dev);
 /* Sorts the list, and gives it to the device's facts. Call it with the model locked. */
 void types_keep(struct model *m, struct device *dev, struct vgpu_types *types);
-/* By name, or by id. NULL: there is none. *ret_twice (may be NULL): another one has this name. */
+/* Does the name, "NVIDIA A2-4Q", or its last word, by which NVIDIA's configurations call a type
+ * (spec/peers.md 1.3), read so? */
+bool types_reads(const char *name, const char *text);
+/* By name, by its last word if none is called so, or by id. NULL: there is none. *ret_twice (may be
+ * NULL): another one has this name. */
 const struct vgpu_type *types_find(const struct vgpu_types *types, const char *name,
 				   bool *ret_twice);
 /* By what it is found: its name, or its id where another one has that name. */
@@ -78,6 +90,11 @@ struct types_last {
 };
 void types_name(struct model *m, struct device *dev, const struct vgpu_types *seen,
 		struct types_last *last);
+
+/* Adds what facts.mig tells of vGPU types: the profile of the GPU instance that each needs, and
+ * those that no function lists, since the card has no such instance. dev: a card, from
+ * model_edit(). Call it with the model locked. */
+void types_tell(struct model *m, struct device *dev);
 
 /* nvidia.com/NVIDIA_A2-4Q: the name under which Harvester offers the type (spec/harvester.md 3). */
 void types_resource(const char *name, char buf[static RESOURCE_NAME]);

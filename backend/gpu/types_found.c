@@ -143,6 +143,7 @@ void types_name(struct model *m, struct device *dev, const struct vgpu_types *se
 	if (!same && (card == dev || !has_all(known, card, seen))) {
 		merge(known, card, seen);
 		types_keep(m, card, known);
+		types_tell(m, card);
 	}
 	if (dev->caps & CAP_VGPU || dev->facts.caps & CAP_VGPU)
 		name_profile(dev, known);

@@ -39,7 +39,7 @@ int vgpu_refuse_change(const struct device *dev, const struct request *request, 
 /* A guest that ran while the daemon was away keeps its vGPU, untouched. */
 static bool holds(const struct device *dev, const char *name)
 {
-	return name[0] ? !strcmp(dev->facts.profile, name) || !strcmp(dev->facts.profile_id, name)
+	return name[0] ? types_reads(dev->facts.profile, name) || !strcmp(dev->facts.profile_id, name)
 		       : !dev->facts.profile_id[0];
 }
 

@@ -54,15 +54,30 @@ static void list_freed(struct model *m, const struct device *dev, struct vgpu_ty
 	list_possible(b, dev, own, types);
 }
 
+/* Why the card offers none, without its "no: "; "": that is not known. */
+static const char *lack_of(struct model *m, const struct device *dev)
+{
+	const struct device *card = device_is_vf(dev) ? model_parent(m, dev) : dev;
+	const char *lack = !card		      ? ""
+			   : card->facts.vgpu_lack[0] ? card->facts.vgpu_lack
+						      : card->facts.vgpu_idle;
+
+	return strncmp(lack, "no: ", 4) ? lack : lack + 4;
+}
+
 static int refuse_unknown(struct model *m, const struct device *dev, struct vgpu_types *types,
 			  const char *name, struct err *err)
 {
 	bool vgpu = device_is_vf(dev) && dev->facts.profile_id[0];
+	const char *lack = lack_of(m, dev);
 	char possible[TYPES_TEXT];
 
 	if (vgpu)
 		list_freed(m, dev, types);
 	types_available(types, possible);
+	if (!types->n && *lack)
+		return fail(err, EOPNOTSUPP, "%s offers no vGPU types now: %s", dev->key.name,
+			    lack);
 	if (!types->n)
 		return fail(err, EOPNOTSUPP,
 			    "%s offers no vGPU types now: its driver is %s; vgpu_support of %s "

@@ -47,7 +47,8 @@ static void cause_word(char buf[static WORD_MAX + 1], const char *text)
 		snprintf(buf, WORD_MAX + 1, "%016llx", (unsigned long long)fnv1a(FNV1A, text, n));
 }
 
-void scan_cause(char buf[static CAUSE_TEXT], enum rank rank, const char *name, const char *detail)
+void scan_cause(char buf[static CAUSE_TEXT], enum cause_rank rank, const char *name,
+		const char *detail)
 {
 	char words[2][WORD_MAX + 1];
 
@@ -57,7 +58,7 @@ void scan_cause(char buf[static CAUSE_TEXT], enum rank rank, const char *name, c
 		 words[1]);
 }
 
-void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const char *cause,
+void scan_need(struct scan *scan, const struct key *dev, enum cause_rank rank, const char *cause,
 	       const char *text)
 {
 	struct guard *rows;
@@ -76,7 +77,7 @@ void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const c
 
 struct reason {
 	struct scan *scan;
-	enum rank rank;
+	enum cause_rank rank;
 	const char *cause, *text;
 };
 
@@ -87,7 +88,7 @@ static void guard_found(void *ctx, const struct key *dev)
 	scan_need(reason->scan, dev, reason->rank, reason->cause, reason->text);
 }
 
-bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *cause,
+bool scan_guard(struct scan *scan, const char *path, enum cause_rank rank, const char *cause,
 		const char *text)
 {
 	struct reason reason = { scan, rank, cause, text };
@@ -179,7 +180,7 @@ void items_free(struct items *all)
 	free(all->rows);
 }
 
-bool items_guard(struct items *all, struct item *row, enum rank rank, const char *what)
+bool items_guard(struct items *all, struct item *row, enum cause_rank rank, const char *what)
 {
 	const char *user = all->detail ?: all->chain.n ? all->chain.names[0] : "";
 	char between[CRITICAL_TEXT], text[2 * CRITICAL_TEXT], cause[CAUSE_TEXT];
@@ -191,7 +192,7 @@ bool items_guard(struct items *all, struct item *row, enum rank rank, const char
 	return scan_guard(all->scan, row->path, rank, cause, text);
 }
 
-void items_walk(struct items *all, struct item *row, enum rank rank, const char *what)
+void items_walk(struct items *all, struct item *row, enum cause_rank rank, const char *what)
 {
 	bool found;
 
@@ -206,13 +207,13 @@ void items_walk(struct items *all, struct item *row, enum rank rank, const char 
 	all->chain.n--;
 }
 
-void items_need(struct items *all, struct item *row, enum rank rank, const char *what)
+void items_need(struct items *all, struct item *row, enum cause_rank rank, const char *what)
 {
 	all->stamp++;
 	items_walk(all, row, rank, what);
 }
 
-void items_need_once(struct items *all, struct item *row, enum rank rank, const char *what)
+void items_need_once(struct items *all, struct item *row, enum cause_rank rank, const char *what)
 {
 	unsigned int bit = 1U << (rank == RANK_ROOT ? RANK_MOUNT : rank);
 

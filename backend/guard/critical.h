@@ -12,7 +12,7 @@
 struct sysfs;
 
 /* Ascending: the weightiest reason comes first and is the one shown. */
-enum rank {
+enum cause_rank {
 	RANK_ROOT, /* the root file system */
 	RANK_MOUNT,
 	RANK_SWAP,
@@ -37,7 +37,7 @@ enum rank {
 
 struct guard {
 	struct key device;
-	enum rank rank;
+	enum cause_rank rank;
 	size_t order; /* in which it was found */
 	char cause[CAUSE_TEXT];
 	char text[CRITICAL_TEXT];
@@ -85,7 +85,7 @@ struct items {
 	 * first of chain */
 	const char *detail;
 	/* Goes on with items_walk() to what the row lies on. found: it hangs on devices itself. */
-	void (*below)(struct items *all, struct item *row, enum rank rank, const char *what,
+	void (*below)(struct items *all, struct item *row, enum cause_rank rank, const char *what,
 		      bool found);
 };
 
@@ -95,23 +95,24 @@ void items_free(struct items *all);
 /* NULL: there is none of that name. */
 struct item *items_find(const struct items *all, const char *name);
 /* Guards the devices right below the row. Returns false if there are none. */
-bool items_guard(struct items *all, struct item *row, enum rank rank, const char *what);
-void items_walk(struct items *all, struct item *row, enum rank rank, const char *what);
+bool items_guard(struct items *all, struct item *row, enum cause_rank rank, const char *what);
+void items_walk(struct items *all, struct item *row, enum cause_rank rank, const char *what);
 /* The row (NULL: none) is needed, so what is at its bottom is needed too. */
-void items_need(struct items *all, struct item *row, enum rank rank, const char *what);
+void items_need(struct items *all, struct item *row, enum cause_rank rank, const char *what);
 /* Likewise; however often it is mounted, or routes lead through it, each kind is one cause. */
-void items_need_once(struct items *all, struct item *row, enum rank rank, const char *what);
+void items_need_once(struct items *all, struct item *row, enum cause_rank rank, const char *what);
 
 /* Makes room for one more row. NULL: no memory, which is noted in scan. */
 void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t size);
 
-void scan_need(struct scan *scan, const struct key *dev, enum rank rank, const char *cause,
+void scan_need(struct scan *scan, const struct key *dev, enum cause_rank rank, const char *cause,
 	       const char *text);
 /* Guards each device that the one at path hangs on (devpath.h). Returns false if there is none. */
-bool scan_guard(struct scan *scan, const char *path, enum rank rank, const char *cause,
+bool scan_guard(struct scan *scan, const char *path, enum cause_rank rank, const char *cause,
 		const char *text);
 /* The cause, of a kind that follows from the rank; detail may be "". */
-void scan_cause(char buf[static CAUSE_TEXT], enum rank rank, const char *name, const char *detail);
+void scan_cause(char buf[static CAUSE_TEXT], enum cause_rank rank, const char *name,
+		const char *detail);
 /* Returns where a device of a class lies; the caller frees it. NULL if it does not exist. */
 char *scan_link(struct scan *scan, const char *class, const char *name);
 /* Reads a whole file of proc into *ret, which the caller frees. Returns 0 or -errno. */

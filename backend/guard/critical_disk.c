@@ -83,7 +83,7 @@ static void mark_used(struct disks *disks, const struct item *d)
 
 static struct item *find_node(struct disks *disks, const char *path);
 
-static void below_disk(struct items *all, struct item *d, enum rank rank, const char *what,
+static void below_disk(struct items *all, struct item *d, enum cause_rank rank, const char *what,
 		       bool found)
 {
 	struct disks *disks = container_of(all, struct disks, all);
@@ -155,7 +155,7 @@ static bool has_true_source(const struct mount_line *mount)
 }
 
 /* The source may name several devices, for example "/dev/sda:/dev/sdb". */
-static void need_mount(struct disks *disks, const struct mount_line *mount, enum rank rank,
+static void need_mount(struct disks *disks, const struct mount_line *mount, enum cause_rank rank,
 		       const char *what)
 {
 	struct item *d = mount->major ? find_dev(disks, mount->major, mount->minor) : NULL;
@@ -185,7 +185,7 @@ static void say_path(char buf[static WHAT_MAX], const char *what, const char *pa
 	snprintf(buf, WHAT_MAX, "%s %.*s%s", what, (int)len, path, path[len] ? "..." : "");
 }
 
-static void mounted_as(struct disks *disks, enum rank rank)
+static void mounted_as(struct disks *disks, enum cause_rank rank)
 {
 	char what[WHAT_MAX];
 

@@ -114,7 +114,7 @@ static bool load_above(struct nics *nics)
 	return any;
 }
 
-static void below_nic(struct items *all, struct item *nic, enum rank rank, const char *what,
+static void below_nic(struct items *all, struct item *nic, enum cause_rank rank, const char *what,
 		      bool found)
 {
 	const struct nics *nics = container_of(all, struct nics, all);

@@ -138,20 +138,21 @@ static bool holders_may_come(struct model *m)
 
 /* A device that a guest can have, or a VF before it is a vGPU, has nothing below it that the host
  * could need. */
-static bool is_guarded(enum ask ask, const struct device *dev)
+static bool is_guarded(const struct ask_row *row, const struct device *dev)
 {
 	return dev->caps & CAP_CLAIM &&
-	       (ask == ASK_HOLDERS || (dev->facts.use != USE_GUEST && may_be_held(dev)));
+	       (row == &ask_holders || (dev->facts.use != USE_GUEST && may_be_held(dev)));
 }
 
 int guards_now(struct backend *b, const struct touched *v, size_t n, struct err *err)
 {
-	int rc = ask_touched(b, ASK_CRITICAL, v, n, is_guarded, err);
+	int rc = ask_touched(b, &ask_critical, v, n, is_guarded, err);
 
-	return rc ? rc : ask_touched(b, ASK_HOLDERS, v, n, is_guarded, err);
+	return rc ? rc : ask_touched(b, &ask_holders, v, n, is_guarded, err);
 }
 
-static void ask_children(struct backend *b, enum ask ask, const struct key *parent, enum bus bus)
+static void ask_children(struct backend *b, const struct ask_row *row, const struct key *parent,
+			 enum bus bus)
 {
 	const struct device *found[GROUP_MAX];
 	size_t n;
@@ -159,7 +160,7 @@ static void ask_children(struct backend *b, enum ask ask, const struct key *pare
 	model_lock(b->model);
 	n = model_children(b->model, parent, bus, found, GROUP_MAX);
 	for (size_t i = 0; i < n && i < GROUP_MAX; i++)
-		ask_soon(b, ask, &found[i]->key, 0);
+		ask_soon(b, row, &found[i]->key, 0);
 	model_unlock(b->model);
 }
 
@@ -170,9 +171,9 @@ void host_use_changed(struct backend *b, const char *function)
 	bool one = pci_addr_parse(function, &addr) && addr.domain <= UINT16_MAX &&
 		   key_make(BUS_PCI, function, &key);
 
-	ask_soon(b, ASK_CRITICAL, one ? &key : NULL, 0);
+	ask_soon(b, &ask_critical, one ? &key : NULL, 0);
 	if (one)
-		ask_children(b, ASK_CRITICAL, &key, BUS_USB);
+		ask_children(b, &ask_critical, &key, BUS_USB);
 }
 
 void network_changed(void *backend, const char *function)
@@ -181,9 +182,9 @@ void network_changed(void *backend, const char *function)
 
 	host_use_changed(backend, function ? function : "");
 	if (!function)
-		ask_soon(backend, ASK_VFCONF, NULL, 0);
+		ask_soon(backend, &ask_vfconf, NULL, 0);
 	else if (key_make(BUS_PCI, function, &pf))
-		ask_children(backend, ASK_VFCONF, &pf, BUS_PCI);
+		ask_children(backend, &ask_vfconf, &pf, BUS_PCI);
 }
 
 void node_used(struct backend *b, const char *node)
@@ -198,7 +199,7 @@ void node_used(struct backend *b, const char *node)
 	else if ((dev = node_device(b->model, node)))
 		found[n++] = dev;
 	for (size_t i = 0; i < n; i++)
-		ask_soon(b, ASK_HOLDERS, n > GROUP_MAX ? NULL : &found[i]->key, 0);
+		ask_soon(b, &ask_holders, n > GROUP_MAX ? NULL : &found[i]->key, 0);
 	model_unlock(b->model);
 }
 
@@ -231,16 +232,18 @@ void unseen_health(const char *text, uint64_t lacks, struct out *o)
 /* ---- */
 
 const struct ask_row ask_critical = { "critical", "what the host itself needs",
-				      .deadline_ms = 5000, .follows = true,
+				      .deadline_ms = 5000, .follows = true, .first = true,
 				      .which = which_critical, .apply = apply_critical };
 
 /* Again, for closes of nodes that cannot be watched (no inotify, a process killed). */
 const struct ask_row ask_holders = { "holders", "which processes hold the devices",
-				     .deadline_ms = 5000, .follows = true,
+				     .deadline_ms = 5000, .follows = true, .first = true,
 				     .period_ms = 30000, .again = holders_may_come,
 				     .which = which_held, .apply = apply_holders,
 				     .heard = hear_holders };
 
 const struct ask_row ask_vfconf = { "vfconf", "the settings of the VFs",
-				    .deadline_ms = 5000, .follows = true,
+				    .deadline_ms = 5000, .follows = true, .first = true,
 				    .which = which_vfconf, .apply = apply_vfconf };
+
+const struct ask_row *const guards_watch[] = { &ask_critical, &ask_holders, &ask_vfconf, NULL };

@@ -7,6 +7,8 @@
 
 struct out;
 
+extern const struct ask_row *const guards_watch[];
+
 /* Blocks until the host's needs and the holders are known of those of these devices that an
  * operation could take away; or refuses in a sentence. */
 int guards_now(struct backend *b, const struct touched *v, size_t n, struct err *err);

@@ -68,22 +68,47 @@ bool hold_is_kernel(const struct sysfs *s, pid_t pid)
 
 /* ---- the daemon's own */
 
-/* The children of the spawner, which runs nothing but helpers. Those for which there is no room, or
- * whose kernel has no list, are read like others. */
-static size_t read_helpers(const struct sysfs *s, pid_t spawner, pid_t ret[static HOLD_HELPERS])
+/* Appends the children of a process, as far as there is room; none where the kernel has no list. */
+static size_t add_children(const struct sysfs *s, pid_t parent, pid_t ret[static HOLD_HELPERS],
+			   size_t n)
 {
 	char text[SYSFS_VALUE], *p = text, *end;
-	size_t n = 0;
 
-	if (sysfs_read(s, ROOT_PROC, text, sizeof(text), "%d/task/%d/children", (int)spawner,
-		       (int)spawner) < 0)
-		return 0;
+	if (sysfs_read(s, ROOT_PROC, text, sizeof(text), "%d/task/%d/children", (int)parent,
+		       (int)parent) < 0)
+		return n;
 	for (; n < HOLD_HELPERS; p = end) {
 		long pid = strtol(p, &end, 10);
 
 		if (pid <= 0)
 			break;
 		ret[n++] = (pid_t)pid;
+	}
+	return n;
+}
+
+/* A question to a GPU's driver opens the GPU for some milliseconds, and is in nobody's way. What else
+ * a helper has started, a vendor's program, counts. */
+static bool is_question(const struct sysfs *s, pid_t pid)
+{
+	char comm[32];
+
+	return sysfs_read(s, ROOT_PROC, comm, sizeof(comm), "%d/comm", (int)pid) > 0 &&
+	       !strcmp(comm, "pcidevfs-nvml");
+}
+
+/* The children of the spawner, which runs nothing but helpers, and the questions that these have
+ * started. Those for which there is no room are read like others. */
+static size_t read_helpers(const struct sysfs *s, pid_t spawner, pid_t ret[static HOLD_HELPERS])
+{
+	size_t helpers = add_children(s, spawner, ret, 0), n = helpers;
+
+	for (size_t i = 0; i < helpers; i++) {
+		size_t first = n, end = add_children(s, ret[i], ret, n);
+
+		for (size_t k = first; k < end; k++)
+			if (is_question(s, ret[k]))
+				ret[n++] = ret[k];
 	}
 	return n;
 }

@@ -15,7 +15,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/util.h"
-#include "backend/pci/variant.h"
+#include "pcidevfs/valid.h"
 
 #define COMM_NAME 128
 

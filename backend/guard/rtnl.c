@@ -6,6 +6,7 @@
 #include <linux/magic.h>
 #include <linux/nexthop.h>
 #include <linux/rtnetlink.h>
+#include <linux/sock_diag.h>
 #include <linux/sockios.h>
 #include <sched.h>
 #include <stdint.h>
@@ -217,7 +218,18 @@ int rtnl_listen(const struct sysfs *s)
 	return rc ? rc : steal_fd(&fd);
 }
 
-int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx)
+bool netlink_lost(int fd, uint32_t *lost)
+{
+	uint32_t memory[SK_MEMINFO_VARS] = { 0 }, before = *lost;
+	socklen_t size = sizeof(memory);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_MEMINFO, memory, &size))
+		return false;
+	*lost = memory[SK_MEMINFO_DROPS];
+	return *lost != before;
+}
+
+int rtnl_heard(int fd, uint32_t *lost, void (*news)(void *ctx, const char *function), void *ctx)
 {
 	char buf[8192] __attribute__((aligned(__alignof__(struct nlmsghdr))));
 
@@ -230,18 +242,20 @@ int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx)
 				     (struct sockaddr *)&from, &len);
 
 		if (n < 0 && errno == EAGAIN)
-			return 0;
+			break;
 		if (n < 0 && errno != EINTR && errno != ENOBUFS)
 			return -errno;
 		if (!n) /* a simulated kernel has ended */
 			return -EPIPE;
-		if (n > 0 && from.nl_family == AF_NETLINK && from.nl_pid)
+		if (n < 0 || (from.nl_family == AF_NETLINK && from.nl_pid))
 			continue;
-		if (n < 0 || n > (ssize_t)sizeof(buf))
+		if (n > (ssize_t)sizeof(buf))
 			news(ctx, NULL);
 		else if (rtnl_is_news(buf, (size_t)n, function))
 			news(ctx, function);
 	}
+	if (netlink_lost(fd, lost))
+		news(ctx, NULL);
 	return 0;
 }
 

@@ -50,10 +50,13 @@ int rtnl_exchange(int fd, const void *ask, size_t size, uint64_t until, rtnl_tak
 int rtnl_uses(int fd, rtnl_found found, void *ctx);
 /* Returns a descriptor that is readable when something changes there, or -errno as rtnl_open(). */
 int rtnl_listen(const struct sysfs *s);
+/* Has the kernel dropped messages to this socket since *lost was told? A full one reports that once
+ * (ENOBUFS), and drops all that follows until it is read to its end: ask there, and where one stops. */
+bool netlink_lost(int fd, uint32_t *lost);
 /* Reads what has come, or much of it, and calls news() for each change, with its function or "";
- * NULL: messages were lost.
+ * NULL: messages were lost. lost: as of netlink_lost().
  * Returns 0, or -errno: nothing will come any more. */
-int rtnl_heard(int fd, void (*news)(void *ctx, const char *function), void *ctx);
+int rtnl_heard(int fd, uint32_t *lost, void (*news)(void *ctx, const char *function), void *ctx);
 /* vf: its number; conf: what its PF holds for it (vfconf.h). */
 typedef void (*rtnl_vf_found)(void *ctx, unsigned int vf, const char *conf);
 

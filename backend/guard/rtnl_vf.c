@@ -79,7 +79,7 @@ static void begin(struct message *m, uint16_t type, uint16_t flags, int index)
 	put(m, &link, sizeof(link));
 }
 
-struct asked {
+struct sent {
 	uint32_t seq;
 	struct rtnl_answer *answer;
 };
@@ -87,14 +87,14 @@ struct asked {
 /* Answers to a former request, which was not waited for, are passed over. */
 static int take_answer(void *ctx, const void *data, size_t size)
 {
-	const struct asked *a = ctx;
+	const struct sent *a = ctx;
 
 	return rtnl_parse_answer(data, size, a->seq, a->answer);
 }
 
 static int exchange(int fd, struct message *m, uint64_t until, struct rtnl_answer *ret)
 {
-	struct asked asked = { head_of(m)->nlmsg_seq, ret };
+	struct sent asked = { head_of(m)->nlmsg_seq, ret };
 
 	return rtnl_exchange(fd, m->bytes, m->n, until, take_answer, &asked);
 }

@@ -47,7 +47,7 @@ static void find_nics(const struct sysfs *s, const struct key *pf, struct pf_nic
 
 /* ---- reading */
 
-struct told {
+struct vfs_told {
 	char conf[INTENT_VFS][VFCONF_TEXT];
 	unsigned int n;
 	int rc; /* the PF did not tell */
@@ -55,7 +55,7 @@ struct told {
 
 static void note(void *ctx, unsigned int vf, const char *conf)
 {
-	struct told *told = ctx;
+	struct vfs_told *told = ctx;
 
 	if (vf >= INTENT_VFS)
 		return;
@@ -67,7 +67,7 @@ struct vfconf_scan_job {
 	const struct sysfs *s;
 	int fd;
 	const char *only;
-	struct told *told;
+	struct vfs_told *told;
 	int failed; /* of one of the PFs */
 	struct out *ret;
 };
@@ -158,7 +158,7 @@ static int look_at_some(struct vfconf_scan_job *l)
 
 int vfconf_scan(const struct sysfs *s, int fd, const char *only, struct out *ret)
 {
-	_free_ struct told *told = fd < 0 ? NULL : malloc(sizeof(*told));
+	_free_ struct vfs_told *told = fd < 0 ? NULL : malloc(sizeof(*told));
 	struct vfconf_scan_job l = { s, fd, only, told, 0, ret };
 	int rc;
 

@@ -165,7 +165,7 @@ static int expand(struct model *m, const struct device *dev, const struct reques
 		return rc;
 	if (!dev)
 		return request->value[0] ? plan_create(m, request, plan, err) : 0;
-	if (!strcmp(dev->facts.profile, request->value) ||
+	if (types_reads(dev->facts.profile, request->value) ||
 	    !strcmp(dev->facts.profile_id, request->value))
 		return dev->intent.claim[0] ? 0 : mdevctl_refuse(dev, err);
 	if (request->value[0])
@@ -196,7 +196,7 @@ static int foresee(const struct device *parent, int32_t index, struct device *re
 {
 	if (!(parent->caps & CAP_CREATE))
 		return fail(err, EOPNOTSUPP, "%s makes no mediated devices", parent->key.name);
-	ret->caps = CAP_CLAIM | CAP_GROUP | CAP_VGPU;
+	ret->caps = CAP_CLAIM | CAP_NAMED | CAP_GROUP | CAP_VGPU;
 	ret->kind = KIND_MDEV;
 	return 0;
 }

@@ -106,19 +106,16 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 	return 0;
 }
 
-static bool heard(const struct uevent *ev, struct key *ret)
+/* That of a VF is shown with the VF. */
+static bool heard(struct model *m, const struct uevent *ev, struct key *ret)
 {
 	const char *slash = strrchr(ev->devpath, '/');
-
-	return slash && key_make(BUS_MDEV, slash + 1, ret);
-}
-
-bool mdev_of_vf(struct model *m, const struct uevent *ev)
-{
 	struct device dev;
 	struct key parent;
 
-	return uevent_function(ev, &parent) && model_copy(m, &parent, &dev) && device_is_vf(&dev);
+	return !(uevent_function(ev, &parent) && model_copy(m, &parent, &dev) &&
+		 device_is_vf(&dev)) &&
+	       slash && key_make(BUS_MDEV, slash + 1, ret);
 }
 
 const struct bus_ops mdev_bus = {

@@ -11,10 +11,8 @@
 
 struct backend;
 struct bus_ops;
-struct model;
 struct step;
 struct sysfs;
-struct uevent;
 
 #define MDEV_DEVICES "bus/mdev/devices"
 
@@ -36,7 +34,5 @@ const char *mdev_split(const char *value, char ret_type[static TYPE_ID]);
 int mdev_make(struct backend *b, struct step *step, const char *parent, const char *type,
 	      const char *uuid, unsigned int ms);
 int mdev_remove(struct backend *b, struct step *step, const char *uuid, unsigned int ms);
-/* Is this about a VF's mediated device, which is shown with the VF? Locks the model. */
-bool mdev_of_vf(struct model *m, const struct uevent *ev);
 
 #endif

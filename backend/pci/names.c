@@ -8,13 +8,12 @@
 #include "backend/ids.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/util.h"
+#include "pcidevfs/valid.h"
 
 #define VENDOR_SUFFIX ".com"
 /* KubeVirt's socket path is <prefix>/<vendor>-<product>.sock and sun_path has 108 bytes, which
  * leaves this much for vendor and product together. */
 #define NAME_ROOM 60
-#define QUALIFIED_PREFIX 253
-#define QUALIFIED_NAME 63
 #define ID_LINE 1024 /* of names; longer ones are cut */
 
 /* No program of ours sets a locale. */
@@ -72,38 +71,6 @@ static void shorten_virtual_function(char *name)
 	}
 }
 
-static bool qualified_prefix(const char *text, size_t len)
-{
-	if (!len || len > QUALIFIED_PREFIX)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		bool edge = !i || i == len - 1 || text[i - 1] == '.' || text[i + 1] == '.';
-
-		if (is_alnum(text[i]) ? isupper((unsigned char)text[i])
-				      : edge || (text[i] != '-' && text[i] != '.'))
-			return false;
-	}
-	return true;
-}
-
-static bool qualified_name(const char *text)
-{
-	size_t len = strlen(text);
-
-	for (size_t i = 0; i < len; i++)
-		if (!is_alnum(text[i]) && !strchr("-_.", text[i]))
-			return false;
-	return len && len <= QUALIFIED_NAME && is_alnum(text[0]) && is_alnum(text[len - 1]);
-}
-
-bool names_qualified(const char *resource)
-{
-	const char *slash = strchr(resource, '/');
-
-	return slash && qualified_prefix(resource, (size_t)(slash - resource)) &&
-	       qualified_name(slash + 1);
-}
-
 void names_resource(const char *vendor, const char *product, uint16_t device, char *buf,
 		    size_t size)
 {
@@ -115,9 +82,9 @@ void names_resource(const char *vendor, const char *product, uint16_t device, ch
 	if (strlen(prefix) + strlen(name) > NAME_ROOM)
 		shorten_virtual_function(name);
 	/* Harvester keeps a name that begins with '_', and kubelet never offers it. */
-	if (strlen(prefix) + strlen(name) > NAME_ROOM || !qualified_name(name))
+	if (strlen(prefix) + strlen(name) > NAME_ROOM || !valid_name(name))
 		memcpy(name, id, sizeof(id));
-	if (!qualified_prefix(prefix, strlen(prefix)) || strlen(prefix) + strlen(name) + 2 > size)
+	if (!valid_domain(prefix, strlen(prefix)) || strlen(prefix) + strlen(name) + 2 > size)
 		vendor_part("unknown", prefix);
 	snprintf(buf, size, "%s/%s", prefix, name);
 }

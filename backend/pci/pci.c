@@ -18,6 +18,7 @@
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/names.h"
 #include "pcidevfs/sysfs.h"
 #include "pcidevfs/uevent.h"
 #include "pcidevfs/util.h"
@@ -464,10 +465,21 @@ static int observe_pci(const struct backend *b, const struct key *dev, struct fa
 	return 0;
 }
 
+static bool heard(struct model *m, const struct uevent *ev, struct key *ret)
+{
+	return uevent_function(ev, ret);
+}
+
+static const struct ask_row *const watch[] = { &ask_serial, &ask_reserved, &ask_liveness, NULL };
+
 const struct bus_ops pci_bus = {
 	.devices = PCI_DEVICES,
 	.subsystem = "pci",
 	.observe = observe_pci,
-	.heard = uevent_function,
+	.heard = heard,
+	/* Where Harvester looks, so that a machine has one set of names. */
+	.ids = { "/usr/share/hwdata/pci.ids", "/usr/share/misc/pci.ids" },
+	.name = names_fill,
 	.early = pci_early,
+	.watch = watch,
 };

@@ -85,7 +85,7 @@ static int apply_reserved(struct backend *b, const struct device *dev, const str
 
 int reserved_of(struct backend *b, const struct touched *of, size_t n, struct err *err)
 {
-	int rc = ask_touched(b, ASK_RESERVED, of, n, NULL, NULL);
+	int rc = ask_touched(b, &ask_reserved, of, n, NULL, NULL);
 	int32_t group = -1;
 
 	model_lock(b->model);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend/steps.h"
+#include "backend/gpu/mig_steps.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -62,10 +63,13 @@ static int reset_expand(struct model *m, const struct device *dev, const struct 
 			struct plan *plan, struct err *err)
 {
 	int rc = refuse_mismatch(dev, request, plan, err);
+	struct mig were = { 0 };
 
 	rc = rc ? rc : refuse_use(dev, request, plan, err);
 	rc = rc ? rc : plan_touch(plan, &dev->key, err);
-	return rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", request->force, err);
+	rc = rc ? rc : mig_plan_away(m, dev, "all are lost with a reset", plan, &were, err);
+	rc = rc ? rc : plan_step_forced(plan, &reset_verb, &dev->key, "1", request->force, err);
+	return rc ? rc : mig_plan_again(dev, &were, plan, err);
 }
 
 /* Last, because it cannot be undone if another step fails. */
@@ -75,6 +79,7 @@ static const struct method reset_method = {
 	.rank = 200,
 	.guarded = true,
 	.once = &reset_verb,
+	.told = true, /* MIG mode may have waited for it */
 	.caps = CAP_CLAIM | CAP_RESET,
 	.expand = reset_expand,
 };

@@ -8,18 +8,10 @@
 #include <sys/utsname.h>
 
 #include "pcidevfs/util.h"
+#include "pcidevfs/valid.h"
 
 #define ALIAS "alias vfio_pci:"
 #define TEXT_MAX 65536 /* of such lines; kernels have some ten of them */
-
-bool driver_is_vfio(const char *driver)
-{
-	size_t n = strlen(driver);
-
-	if (n < 8)
-		return false;
-	return !strcmp(driver + n - 8, "vfio-pci") || !strcmp(driver + n - 8, "vfio_pci");
-}
 
 char *variants_load(void)
 {

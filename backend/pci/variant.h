@@ -5,9 +5,6 @@
 
 #include "pcidevfs/device.h"
 
-/* vfio-pci or a variant (mlx5_vfio_pci, nvgrace-gpu-vfio-pci, ...): all have that suffix. */
-bool driver_is_vfio(const char *driver);
-
 /* The lines about vfio drivers of this kernel's modules.alias; "" if there are none. The caller
  * frees them. NULL: no memory. */
 char *variants_load(void);

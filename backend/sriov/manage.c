@@ -8,6 +8,7 @@
 
 #include "backend/internal.h"
 #include "backend/steps.h"
+#include "backend/gpu/mig_ask.h"
 #include "backend/program.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -51,6 +52,7 @@ static int run_tool(struct backend *b, struct step *step, unsigned int n, unsign
 	const uint64_t until = now_ms() + ms;
 	int rc = -EIO;
 
+	ask_settle(b, &ask_mig);
 	for (int i = 0; i < TRIES && rc; i++) {
 		uint64_t now = now_ms();
 

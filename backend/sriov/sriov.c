@@ -3,7 +3,10 @@
 #include "sriov.h"
 
 #include <errno.h>
+#include <string.h>
 
+#include "backend/gpu/mig_steps.h"
+#include "backend/gpu/settings.h"
 #include "backend/gpu/vgpu.h"
 #include "backend/ops.h"
 #include "pcidevfs/device.h"
@@ -202,14 +205,21 @@ static int plan_set_number(const struct pf *pf, const char *number, struct plan 
 			   struct err *err)
 {
 	const struct verb *verb = pf->dev->facts.own_vfs ? &sriov_manage : &sriov_set_numvfs;
+	struct mig were = { 0 };
 	int rc = 0;
 
 	/* The driver keeps the VFs of a card that has vGPUs. */
 	for (size_t i = 0; i < pf->n_vfs && !rc; i++)
 		if (pf->vfs[i]->facts.profile_id[0])
 			rc = plan_step(plan, &vgpu_profile, &pf->vfs[i]->key, "", err);
-	return rc ? rc
-		  : plan_step_forced(plan, verb, &pf->dev->key, number, pf->request->force, err);
+	rc = rc ? rc
+		: mig_plan_away(pf->m, pf->dev, "all are lost when its VFs come or go", plan,
+				&were, err);
+	rc = rc ? rc : settings_plan_away(pf->dev, plan, err);
+	rc = rc ? rc
+		: plan_step_forced(plan, verb, &pf->dev->key, number, pf->request->force, err);
+	rc = rc || !strcmp(number, "0") ? rc : settings_plan_back(pf->dev, plan, err);
+	return rc ? rc : mig_plan_back(pf->dev, &were, plan, err);
 }
 
 static int plan_make_vfs(const struct pf *pf, struct plan *plan, struct err *err)
@@ -331,7 +341,7 @@ static int numvfs_foresee(const struct device *pf, int32_t index, struct device 
 	if (index >= pf->facts.total_vfs)
 		return fail(err, ERANGE, "virtfn%d asked, %s has at most %d VFs", index,
 			    pf->key.name, pf->facts.total_vfs);
-	ret->caps = CAP_PCI | CAP_CLAIM | CAP_VF | CAP_GROUP | (pf->caps & CAP_NIC);
+	ret->caps = CAP_PCI | CAP_CLAIM | CAP_NAMED | CAP_VF | CAP_GROUP | (pf->caps & CAP_NIC);
 	ret->kind = KIND_VF;
 	if (pf->facts.own_vfs && pf->caps & CAP_ENABLE) {
 		ret->caps |= CAP_VGPU | CAP_ENABLE | CAP_TYPES;
@@ -347,6 +357,7 @@ static const struct method numvfs = {
 	.rank = 50,
 	.barrier = true,
 	.guarded = true,
+	.told = true,
 	.caps = CAP_SRIOV,
 	.down = numvfs_down,
 	.expand = numvfs_expand,

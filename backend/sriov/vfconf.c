@@ -261,7 +261,7 @@ static int set(struct backend *b, struct step *step, const char *conf, unsigned 
 	out_free(&said);
 	confine_tell(io_lacks(b->io, argv[0]), rc, err);
 	if (!step->late)
-		*ret_told = !ask_now(b, ASK_VFCONF, &step->dev, 1, 0, NULL) ||
+		*ret_told = !ask_now(b, &ask_vfconf, &step->dev, 1, 0, NULL) ||
 			    shows(b, &step->dev, conf);
 	return rc;
 }

@@ -355,7 +355,7 @@ static int observe(const struct backend *b, const struct key *dev, struct facts 
 }
 
 /* "/devices/.../1-1/1-1:1.0": an interface's device. */
-static bool heard(const struct uevent *ev, struct key *ret)
+static bool heard(struct model *m, const struct uevent *ev, struct key *ret)
 {
 	const char *slash = strrchr(ev->devpath, '/');
 	size_t n = slash ? strcspn(slash + 1, ":") : KEY_NAME;
@@ -375,4 +375,7 @@ const struct bus_ops usb_bus = {
 	.plugged = true,
 	.observe = observe,
 	.heard = heard,
+	.ids = { "/usr/share/hwdata/usb.ids", "/usr/share/misc/usb.ids",
+		 "/var/lib/usbutils/usb.ids" },
+	.name = usb_names,
 };

@@ -126,10 +126,12 @@ int vfio_refuse_held(const struct device *asked, const struct device *member, st
 	return refuse_used(relation(asked, member, buf), member, err);
 }
 
-/* A guest that ran while the daemon was away keeps its device, untouched. */
+/* A guest that ran while the daemon was away, or before it came, keeps its device, untouched. */
 static int refuse_held(const struct question *q, struct err *err)
 {
-	if (q->request->restores && q->member->facts.use == USE_GUEST)
+	bool adopts = plan_requested(q->plan, &q->member->key, vfio_former.file);
+
+	if ((q->request->restores || adopts) && q->member->facts.use == USE_GUEST)
 		return 0;
 	return vfio_refuse_held(q->asked, q->member, err);
 }

@@ -12,7 +12,7 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
-#include "backend/pci/variant.h"
+#include "pcidevfs/valid.h"
 #include "backend/use.h"
 
 /* The driver that takes this function for passthrough. */
@@ -184,28 +184,6 @@ static int plan_claim(struct model *m, const struct device *dev, const struct re
 	return plan_nodes(dev, g, plan, err);
 }
 
-static int give_back(const struct device *dev, bool force, struct plan *plan, struct err *err)
-{
-	const struct intent *w = &dev->intent;
-	char driver[DRIVER_NAME], override[DRIVER_NAME];
-	bool by_override;
-	int rc = 0;
-
-	former_get(w->former, FORMER_DRIVER, driver, sizeof(driver));
-	former_get(w->former, FORMER_OVERRIDE, override, sizeof(override));
-	if (!w->former_known)
-		return plan_step(plan, &vfio_probe, &dev->key, "", err);
-	if (!driver[0])
-		return 0;
-	/* With sriov_drivers_autoprobe 0 the kernel binds a VF only if an override names the
-	 * driver. */
-	by_override = device_is_vf(dev) && !override[0];
-	if (by_override)
-		rc = plan_step(plan, &vfio_override, &dev->key, driver, err);
-	rc = rc ?: plan_step_forced(plan, &vfio_rebind, &dev->key, driver, force, err);
-	return rc || !by_override ? rc : plan_step(plan, &vfio_override, &dev->key, "", err);
-}
-
 /* A member that has got another driver meanwhile keeps it: only our override goes. */
 static int release_member(const struct device *dev, bool force, struct plan *plan, struct err *err)
 {
@@ -220,7 +198,7 @@ static int release_member(const struct device *dev, bool force, struct plan *pla
 	if (!rc)
 		rc = plan_step(plan, &vfio_override, &dev->key, override, err);
 	if (!rc && (vfio_bound(dev) || !dev->facts.driver[0]))
-		rc = give_back(dev, force, plan, err);
+		rc = vfio_give_back(dev, force, plan, err);
 	return rc;
 }
 
@@ -274,23 +252,6 @@ static int claim_expand(struct model *m, const struct device *dev, const struct 
 	return plan_release(dev, request, &g, plan, err);
 }
 
-/* After a crash the device may be driverless or on vfio while its former driver is known. A VF
- * without a driver may never have been probed: then the kernel chooses. */
-static void remember(struct device *dev)
-{
-	struct intent *w = &dev->intent;
-	bool host_driver = dev->facts.driver[0] && !vfio_bound(dev);
-
-	if (w->claim[0] || (w->former_known && !host_driver))
-		return;
-	w->former[0] = '\0';
-	former_set(w->former, FORMER_DRIVER, host_driver ? dev->facts.driver : "");
-	former_set(w->former, FORMER_OVERRIDE, "");
-	if (!dev->facts.serial && dev->facts.host_serial[0])
-		former_set(w->former, FORMER_SERIAL, dev->facts.host_serial);
-	w->former_known = host_driver || !(vfio_bound(dev) || device_is_vf(dev));
-}
-
 static int claim_prepare(struct model *m, struct device *dev, const struct request *request,
 			 struct err *err)
 {
@@ -302,7 +263,7 @@ static int claim_prepare(struct model *m, struct device *dev, const struct reque
 	for (size_t i = 0; i < g.n; i++) {
 		struct device *edit = model_edit(m, &g.members[i]->key, false);
 
-		remember(edit);
+		vfio_remember(edit);
 		note_forced(m, edit, request);
 	}
 	return 0;
@@ -323,10 +284,12 @@ static int verify_claim(const struct device *dev, struct err *err)
 	return 0;
 }
 
-/* If the former driver was unknown, the kernel may choose vfio-pci again. */
+/* If nobody has seen the former driver, the kernel may choose vfio-pci again. */
 static int verify_release(const struct device *dev, struct err *err)
 {
-	if (dev->intent.claim[0] && dev->intent.former_known && vfio_bound(dev))
+	bool known = dev->intent.former_known && !vfio_was_told(dev);
+
+	if (dev->intent.claim[0] && known && vfio_bound(dev))
 		return fail(
 			err, EIO,
 			"%s is on %s again although it was released; check for a new_id or ids= "
@@ -377,10 +340,11 @@ const struct claim_ops vfio_claim = {
 	.give_nodes = vfio_give_nodes,
 };
 
-static const struct method *const methods[] = { &claim_method, NULL };
-static const struct verb *const verbs[] = { &vfio_modprobe, &vfio_override, &vfio_unbind,
-					    &vfio_bind,	    &vfio_rebind,   &vfio_probe,
-					    &vfio_node,	    &vfio_own,	    NULL };
+static const struct method *const methods[] = { &claim_method, &vfio_former, NULL };
+static const struct verb *const verbs[] = {
+	&vfio_modprobe,	   &vfio_override, &vfio_unbind, &vfio_bind, &vfio_rebind,
+	&vfio_rebind_told, &vfio_probe,	   &vfio_node,	 &vfio_own,  NULL
+};
 
 const struct backend_ops vfio_ops = {
 	.name = "vfio",

@@ -17,9 +17,7 @@ struct err;
 struct model;
 struct sysfs;
 
-/* Names in want.former. */
-#define FORMER_DRIVER "driver"
-#define FORMER_OVERRIDE "override"
+#define FORMER_OVERRIDE "override" /* in intent.former, beside those of former.h */
 
 extern const struct verb vfio_modprobe; /* value: the driver whose module is missing */
 extern const struct verb vfio_override; /* value: the driver, "" none */
@@ -29,6 +27,8 @@ extern const struct verb vfio_bind;	/* value: the driver that must take it */
 extern const struct verb vfio_bind_idle;
 /* Value: the driver it had; if that is gone the kernel chooses. */
 extern const struct verb vfio_rebind;
+/* Likewise, one that was told: the kernel chooses also if that does not take it. */
+extern const struct verb vfio_rebind_told;
 extern const struct verb vfio_probe; /* the kernel chooses */
 extern const struct verb vfio_node;  /* value: /dev/vfio/<group>, waited for */
 /* Value: uid:gid, the owner of the group's nodes; follows the claim files at that time. */
@@ -38,6 +38,15 @@ extern const struct verb vfio_own;
 int vfio_early(const struct sysfs *s, const struct key *dev, const char *with, struct err *err);
 int vfio_lift(struct backend *b, const struct key *dev, const char *former, unsigned int ms);
 int vfio_give_nodes(struct backend *b, const struct key *dev, struct err *err);
+
+/* ---- vfio_former.c: what a function had before its claim */
+extern const struct method vfio_former;
+/* Notes in a record from model_edit() what it has now, unless that is known. */
+void vfio_remember(struct device *edit);
+/* Adds the steps by which a function without a driver gets back the one that it had. */
+int vfio_give_back(const struct device *dev, bool force, struct plan *plan, struct err *err);
+/* It had the driver that the claim was told, and nothing else is known. */
+bool vfio_was_told(const struct device *dev);
 
 /* The members that are claimed together: all but bridges. */
 struct vfio_group {

@@ -18,7 +18,7 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
-#include "backend/pci/variant.h"
+#include "pcidevfs/valid.h"
 #include "backend/use.h"
 
 #define DRIVERS "bus/pci/drivers"
@@ -158,7 +158,7 @@ static int override_undo(struct backend *b, struct step *step, unsigned int ms, 
 /* An unbind ends only when the holder closes the device. */
 static int tell_holder(struct backend *b, const struct step *step, unsigned int ms, struct err *err)
 {
-	bool known = !ask_now(b, ASK_HOLDERS, &step->dev, 1, 0, NULL);
+	bool known = !ask_now(b, &ask_holders, &step->dev, 1, 0, NULL);
 	struct err held = { 0 };
 	struct device dev;
 
@@ -278,6 +278,15 @@ static int rebind_run(struct backend *b, struct step *step, unsigned int ms, str
 		       : rc;
 }
 
+static int rebind_told_run(struct backend *b, struct step *step, unsigned int ms, struct err *err)
+{
+	int rc = write_driver(b, step->value, "bind", step, ms);
+
+	if (rc && is_refusal(b, step, rc))
+		return probe_run(b, step, ms, err);
+	return explain(b, step, "bind", rc, step->value, ms, err);
+}
+
 /* Takes it from whichever driver took it. */
 static int probe_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
@@ -365,6 +374,11 @@ const struct verb vfio_rebind = { .of = "vfio",
 				  .deadline_ms = BIND_MS,
 				  .run = rebind_run,
 				  .undo = probe_undo };
+const struct verb vfio_rebind_told = { .of = "vfio",
+				       .name = "rebind_told",
+				       .deadline_ms = BIND_MS,
+				       .run = rebind_told_run,
+				       .undo = probe_undo };
 const struct verb vfio_probe = { .of = "vfio",
 				 .name = "drivers_probe",
 				 .deadline_ms = BIND_MS,

@@ -5,7 +5,6 @@
 
 #include "fs/internal.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/names.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "rows.h"
@@ -24,6 +23,28 @@ static void former_driver_show(const struct subject *s, struct out *o)
 
 	device_former_driver(s->dev, driver);
 	out_line(o, driver);
+}
+
+static int former_driver_store(const struct subject *s, const char *text, struct request *ret,
+			       struct err *err)
+{
+	if (!valid_driver(text))
+		return fail(
+			err, EINVAL,
+			"former_driver: \"%.64s\" is not the name of a driver; write for example nvme",
+			text);
+	STR_COPY(ret->value, strcmp(text, "none") ? text : "");
+	return 0;
+}
+
+/* With that line whoever has the device open is not in the claim's way. */
+static int former_driver_reaches(const struct subject *s, const struct request *request,
+				 struct err *err)
+{
+	return fail(err, EACCES,
+		    "former_driver: to take over %s as others have bound it, and may have it open, "
+		    "needs the group pcidevfs or CAP_DAC_OVERRIDE",
+		    s->dev->key.name);
 }
 
 #define LABEL_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:@/- "
@@ -88,24 +109,19 @@ static void resource_name_show(const struct subject *s, struct out *o)
 	out_line(o, name);
 }
 
-/* kubelet reserves names below kubernetes.io, and puts "requests." in front of others. */
-static bool is_extended(const char *name)
-{
-	return names_qualified(name) && strncmp(name, "requests.", 9) &&
-	       !strstr(name, "kubernetes.io/");
-}
-
 static int resource_name_store(const struct subject *s, const char *text, struct request *ret,
 			       struct err *err)
 {
-	if (strcmp(text, "none") && !is_extended(text))
+	int r = name_store(s, text, RESOURCE_NAME, ret, err);
+
+	if (!r && strcmp(text, "none") && !valid_resource(text))
 		return fail(
 			err, EINVAL,
-			"resource_name: kubelet does not accept the name \"%.128s\"; use a form "
-			"such as example.com/MY_NIC (a domain in lower case, a slash, then at most "
-			"63 letters, digits and - _ .), or none for the computed name",
-			text);
-	return name_store(s, text, RESOURCE_NAME, ret, err);
+			"%s: kubelet does not accept the name \"%.128s\"; use a form such as "
+			"example.com/MY_NIC (a domain in lower case, a slash, then at most 63 "
+			"letters, digits and - _ .), or none for the computed name",
+			s->row->name, text);
+	return r;
 }
 
 /* Is another device than `but` offered under this name? */
@@ -152,13 +168,14 @@ static int refuse_pool(const struct subject *s, const struct device *next, const
 		file, is);
 }
 
-static int resource_name_reaches(const struct subject *s, const struct request *request,
-				 struct err *err)
+/* Each line of a transaction is judged alone, and another one may remove what hides this name
+ * now: an override, or pooled 0. So the written name is judged as if neither were there. */
+static int name_reaches(const struct subject *s, const struct request *request, struct err *err)
 {
 	struct device next = *s->dev;
 
 	STR_COPY(next.intent.resource, request->value);
-	return refuse_pool(s, &next, "resource_name", err);
+	return refuse_pool(s, &next, request->file, err);
 }
 
 static void pooled_show(const struct subject *s, struct out *o)
@@ -188,13 +205,14 @@ static int pooled_reaches(const struct subject *s, const struct request *request
 	if (!strcmp(request->value, "0"))
 		return 0; /* no other device has its own name */
 	next.intent.single = false;
+	next.intent.resource[0] = '\0'; /* as in name_reaches() */
 	return refuse_pool(s, &next, "pooled", err);
 }
 
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
 	{ KEY_RW("resource_name", 10, resource_name_show, resource_name_store), .bits = CH_NAME,
-	  .caps = CAP_NAMED, .write_caps = CAP_CLAIM, .reaches = resource_name_reaches,
+	  .caps = CAP_NAMED, .write_caps = CAP_CLAIM, .reaches = name_reaches,
 	  .help = "the extended resource it is, or would be, offered as; write another name, "
 		  "or none for the computed one, which stays as it is while it is claimed. A "
 		  "name that other devices are offered as needs the group pcidevfs. What is not "
@@ -202,9 +220,19 @@ static const struct attr rows[] = {
 	{ KEY_RO_OF("resource_override", 62, intent.resource), .bits = CH_OVERRIDE,
 	  .caps = CAP_CLAIM,
 	  .help = "the name that was written to resource_name, or none" },
-	{ KEY_RO("former_driver", 88, former_driver_show), .bits = CH_FORMER, .caps = CAP_PCI | CAP_CLAIM,
+	{ RW_OF("offered_as", 89, intent.pinned, resource_name_store), .bits = CH_OFFERED_AS,
+	  .caps = CAP_CLAIM, .reaches = name_reaches,
+	  .help = "while it is claimed: the name that counts as the computed one until the release; "
+		  "none otherwise. It is the one computed at the claim, or, of a device that was "
+		  "offered before, the one that is written with the claim, by lines of one "
+		  "transaction of ctl" },
+	{ KEY_RW("former_driver", 88, former_driver_show, former_driver_store), .bits = CH_FORMER,
+	  .caps = CAP_PCI | CAP_CLAIM, .reaches = former_driver_reaches,
 	  .help = "the driver from which its claim took it, and to which a release gives it back; "
-		  "none where it had none or that is not known" },
+		  "none where it had none or that is not known. Of a device that was on vfio-pci "
+		  "before, it can be told with the claim, by lines of one transaction of ctl; if that "
+		  "driver does not take it at the release the kernel chooses. Needs the group "
+		  "pcidevfs, or root" },
 	{ KEY_RW("pooled", 24, pooled_show, pooled_store), .bits = CH_POOLED, .caps = CAP_CLAIM,
 	  .reaches = pooled_reaches,
 	  .help = "1: it shares its computed resource name with equal devices; 0: it has one "

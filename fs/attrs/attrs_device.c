@@ -246,7 +246,7 @@ static void claimable_show(const struct subject *s, struct out *o)
 /* Opening a device node makes no event, so holders are looked up when somebody reads. */
 static void holders_refresh(const struct subject *s)
 {
-	const struct world *w = engine_world(s->tree->conf.engine);
+	const struct engine_world *w = engine_world(s->tree->conf.engine);
 
 	if (w->observe_holders)
 		w->observe_holders(w->backend, NULL, 0, now_us(), NULL);

@@ -34,6 +34,10 @@ static const struct attr rows[] = {
 	  .help = "vendor id, as in sysfs" },
 	{ KEY_RO("device", 4, id_show), AT(facts.device), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
 	  .help = "device id, as in sysfs" },
+	{ RO("subsystem_vendor", 37, id_show), AT(facts.subvendor), .bits = CH_IDS, .caps = CAP_PCI, .flags = ATTR_CONST,
+	  .since = "0.2", .help = "vendor id of the board, as in sysfs" },
+	{ RO("subsystem_device", 38, id_show), AT(facts.subdevice), .bits = CH_IDS, .caps = CAP_PCI, .flags = ATTR_CONST,
+	  .since = "0.2", .help = "id of the board, as in sysfs: it tells an A2 from an A16, whose device id is the same" },
 	{ KEY_RO("class", 5, class_show), .bits = CH_IDS, .caps = CAP_IDS, .flags = ATTR_CONST,
 	  .help = "class code, as in sysfs; of a USB device with class 0 that of its first interface" },
 	{ KEY_RO_OF("numa_node", 6, facts.numa_node), .bits = CH_FACT(numa_node), .flags = ATTR_CONST,
@@ -53,6 +57,9 @@ static const struct attr rows[] = {
 	  .help = "its disk, such as nvme0n1, likewise. A USB controller is called by what is on its ports" },
 	{ KEY_RO_OF("drm", 36, facts.drm), .bits = CH_FACT(drm),
 	  .help = "its graphics card below /dev/dri, such as card0, likewise" },
+	{ KEY_RO_OF("slot", 39, facts.slot), .bits = CH_FACT(slot), .caps = CAP_PCI, .flags = ATTR_CONST,
+	  .since = "0.2", .help = "the physical slot that its address is in, as the kernel names it in "
+		  "bus/pci/slots of sysfs, or none. All functions of a card have the same" },
 };
 /* clang-format on */
 

@@ -108,7 +108,8 @@ static const struct attr root_rows[] = {
 	{ RO("last_error", 8, last_error_show), .bits = CH_LOG, .flags = ATTR_HOLDER,
 	  .help = "as in a device directory, for files of the root" },
 	{ RO("health", 9, health_show), .flags = ATTR_SLOW | ATTR_SNAPSHOT,
-	  .help = "what this machine and this mount can and cannot do, a line each" },
+	  .help = "what this machine and this mount can and cannot do, a line each; ready=yes: all that is "
+		  "asked of devices has what it needs, else missing= names it (docs/READY.md)" },
 	{ RO("metrics.prom", 10, metrics_show), .bits = CH_ANY | CH_LOG, .flags = ATTR_WORK | ATTR_SNAPSHOT,
 	  .help = "numbers in Prometheus' text format" },
 	{ ROW("ctl", 11, 0660), .flags = ATTR_CTL,

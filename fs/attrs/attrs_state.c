@@ -36,6 +36,8 @@ static void asked_show(const struct subject *s, struct out *o)
 		out_pair(o, "sriov_numvfs", n);
 	if (in->profile[0])
 		out_pair(o, "profile", in->profile);
+	if (in->mig_layout[0])
+		out_pair(o, "mig/layout", in->mig_layout);
 	out_printf(o, o->len > before ? "\n" : "none\n");
 }
 
@@ -106,8 +108,8 @@ static const struct attr rows[] = {
 	{ KEY_RO("unsatisfied", 63, sentence_show), AT(unmet), .bits = CH_UNSATISFIED,
 	  .help = "why what is stored of it does not hold now, as in intents, or none" },
 	{ KEY_RO("asked", 64, asked_show), .bits = CH_ASKED,
-	  .help = "sriov_numvfs= (of a GPU whose driver makes the VFs enabled=) and profile= as "
-		  "stored, also while the kernel does not have them so, or none" },
+	  .help = "sriov_numvfs= (of a GPU whose driver makes the VFs enabled=), profile= and "
+		  "mig/layout= as stored, also while the kernel does not have them so, or none" },
 	{ RO("last_error", 19, last_error_show), .bits = CH_ERROR, .flags = ATTR_HOLDER,
 	  .help = "why the last write into this directory failed: FILE: SENTENCE; ok when it "
 		  "did not" },

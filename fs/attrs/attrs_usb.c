@@ -39,7 +39,7 @@ static const struct attr rows[] = {
 		  "line is ... where there are more than fit" },
 	{ KEY_LINK("controller", 85, controller_show), .bits = CH_PARENT, .caps = CAP_HOSTED,
 	  .help = "the PCI function that it hangs on" },
-	{ LINK("parent", 86, parent_show), .bits = CH_IDENTITY | CH_PARENT, .caps = CAP_PORT,
+	{ KEY_LINK("parent", 86, parent_show), .bits = CH_IDENTITY | CH_PARENT, .caps = CAP_PORT,
 	  .help = "the hub that it is plugged into; of a mediated device the function that makes it" },
 };
 /* clang-format on */

@@ -6,6 +6,7 @@
 #include "fs/internal.h"
 #include "fs/inventory.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/scheduler.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "rows.h"
@@ -103,15 +104,40 @@ static int params_store(const struct subject *s, const char *text, struct reques
 
 static void support_show(const struct subject *s, struct out *o)
 {
-	const struct facts *f = &s->dev->facts;
-	bool lists = f->profiles.len || s->dev->caps & CAP_CREATE;
+	const char *lack = device_vgpu_lack(s->dev);
 
-	if (f->vgpu_lack[0])
-		out_line(o, f->vgpu_lack);
-	else if (f->vgpu_idle[0])
-		out_line(o, f->vgpu_idle);
-	else
-		out_line(o, lists ? "yes" : "no: its VFs list no vGPU types");
+	out_line(o, *lack ? lack : "yes");
+}
+
+static int mixed_sizes_store(const struct subject *s, const char *text, struct request *ret,
+			     struct err *err)
+{
+	bool on;
+
+	if (parse_bool(text, &on))
+		return fail(err, EINVAL,
+			    "mixed_sizes: \"%.64s\" is neither 1, with which vGPUs of different "
+			    "sizes can share %s, nor 0",
+			    text, s->dev->key.name);
+	STR_COPY(ret->value, on ? "1" : "0");
+	return 0;
+}
+
+static int scheduler_store(const struct subject *s, const char *text, struct request *ret,
+			   struct err *err)
+{
+	struct scheduler sched;
+	char value[SCHEDULER_TEXT];
+
+	if (scheduler_parse(text, &sched))
+		return fail(err, EINVAL,
+			    "scheduler: \"%.64s\" is not a scheduler of vGPUs; write best-effort, "
+			    "equal-share or fixed-share, the last two with timeslice_us=N and "
+			    "arr=0 or arr=1 if you like, and with arr=1 avg_factor=N",
+			    text);
+	scheduler_print(&sched, value);
+	STR_COPY(ret->value, value);
+	return 0;
 }
 
 enum { UUID_TEXT = 36 };
@@ -166,8 +192,7 @@ static int create_store(const struct subject *s, const char *text, struct reques
 /* clang-format off: a row as it is read */
 static const struct attr rows[] = {
 	{ KEY_RW("enabled", 50, enabled_show, enabled_store),
-	  .bits = CH_NUMVFS | CH_FACT(profile_id), .flags = ATTR_ALIAS,
-	  .caps = CAP_ENABLE,
+	  .bits = CH_NUMVFS | CH_FACT(profile_id), .flags = ATTR_ALIAS, .caps = CAP_ENABLE,
 	  .help = "of a GPU: 1 makes its VFs, 0 removes them, with their vGPUs; refused while one is "
 		  "held or allocated. Of a VF: 1 while it is a vGPU; 0 ends that, 1 makes it what it "
 		  "was last (docs/VGPU.md)" },
@@ -177,30 +202,42 @@ static const struct attr rows[] = {
 		  "a vGPU, claimed by admin where it has no claim; another name makes it another; none "
 		  "ends vGPU and claim. Refused while it is held or allocated" },
 	{ ROW("create", 59, 0664), .store = create_store,
-	  FIXED("write the name of a type in quotes, and a UUID if you like\n"), .bits = CH_PROFILES, .flags = ATTR_ALIAS,
-	  .caps = CAP_CREATE,
+	  FIXED("write the name of a type in quotes, and a UUID if you like\n"),
+	  .bits = CH_PROFILES, .flags = ATTR_ALIAS, .caps = CAP_CREATE,
 	  .help = "makes a mediated device: \"TYPE\", one of its profiles, and a UUID if it must be a "
 		  "certain one. It appears in mdevs, claimed by admin; none in its profile ends it. "
 		  "log has the line with the UUID that it got" },
 	{ RO_OF("profiles", 52, facts.profiles), .bits = CH_PROFILES, .caps = CAP_TYPES,
 	  .help = "a line for each vGPU type that the card is known to have: name, id, how many are "
-		  "available now, max, framebuffer_mib, and the reason why none is available" },
+		  "available now, max, framebuffer_mib, gpu_instance_profile (the MIG instance that it "
+		  "needs), class, license, max_per_vm, heads and frame_rate_limit as far as the "
+		  "driver's library tells them, and the reason why none is available" },
 	{ KEY_RO("profiles_available", 61, available_show), .bits = CH_PROFILES, .caps = CAP_VGPU,
 	  .help = "a line for each of the profiles that it can have now: name and id" },
-	{ KEY_RO_OF("profile_id", 53, facts.profile_id), .bits = CH_FACT(profile_id), .caps = CAP_VGPU,
+	{ KEY_RO_OF("profile_id", 53, facts.profile_id), .bits = CH_FACT(profile_id),
+	  .caps = CAP_VGPU,
 	  .help = "the id of that type as the kernel has it now; none: it is not a vGPU" },
 	{ RW_OF("vgpu_params", 55, facts.vgpu_params, params_store), .bits = CH_FACT(vgpu_params),
 	  .caps = CAP_VGPU,
 	  .help = "parameters of the vGPU for its VMM, such as frame_rate_limiter=0; kept with the "
 		  "profile. The driver takes them only while no VM has the vGPU" },
-	{ RO_OF("placement_id", 56, facts.placement_id), .bits = CH_FACT(placement_id), .caps = CAP_VGPU,
+	{ RO_OF("placement_id", 56, facts.placement_id), .bits = CH_FACT(placement_id),
+	  .caps = CAP_VGPU,
 	  .help = "where the vGPU lies in the card's framebuffer, as the driver says; else none" },
 	{ RO_OF("gpu_instance_id", 57, facts.gpu_instance_id), .bits = CH_FACT(gpu_instance_id),
-	  .caps = CAP_VGPU,
-	  .help = "the MIG GPU instance that the vGPU lies in; else none" },
-	{ RO("vgpu_support", 58, support_show),
-	  .bits = CH_FACT(vgpu_lack) | CH_PROFILES, .caps = CAP_VGPU_HOST,
-	  .help = "yes, or what is missing before the card can have vGPUs" },
+	  .caps = CAP_VGPU, .help = "the MIG GPU instance that the vGPU lies in; else none" },
+	{ RO("vgpu_support", 58, support_show), .bits = CH_FACT(vgpu_lack) | CH_PROFILES | CH_MIG,
+	  .caps = CAP_VGPU_HOST, .help = "yes, or what is missing before the card can have vGPUs" },
+	{ KEY_RW_OF("mixed_sizes", 75, facts.mixed_sizes, mixed_sizes_store), .bits = CH_MIG,
+	  .caps = CAP_VGPU_HOST | CAP_ENABLE,
+	  .help = "1: vGPUs of different framebuffer sizes can share the card; 0: all have one size; "
+		  "none: its driver does not tell. Set while the card has VFs and no vGPU; kept, and "
+		  "set again behind enabled" },
+	{ KEY_RW_OF("scheduler", 76, facts.scheduler, scheduler_store), .bits = CH_MIG,
+	  .caps = CAP_VGPU_HOST | CAP_ENABLE,
+	  .help = "how vGPUs take turns: best-effort, equal-share or fixed-share, the last two with "
+		  "timeslice_us=N and arr=1 (adaptive round robin, with avg_factor=N) or arr=0; none: its "
+		  "driver does not tell. Set and kept as mixed_sizes" },
 	{ RO_OF("mdevctl", 60, facts.mdevctl), .bits = CH_FACT(mdevctl), .caps = CAP_VGPU,
 	  .help = "auto or manual: mdevctl has a definition for that UUID, so the mediated device is "
 		  "mdevctl's, which makes it at boot or when told to. Read when the device is looked "

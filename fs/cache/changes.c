@@ -235,6 +235,9 @@ static void note_object(struct tree *t, uint32_t slot, bool entries, struct forg
 	for (size_t i = 0; (row = row_at(obj->kind, i)); i++)
 		if (S_ISDIR(row->mode))
 			forget_note(notes, objects_ino(t->objects, slot, row->id), FORGET_ATTR, "");
+		else if (!slot && row->flags & ATTR_CONST) /* after an upgrade it reads otherwise */
+			forget_note(notes, objects_ino(t->objects, slot, row->id), FORGET_PAGES,
+				    "");
 	forget_note(notes, objects_ino(t->objects, slot, ROW_SELF), FORGET_ATTR, "");
 	if (!entries || !slot)
 		return;

@@ -29,14 +29,14 @@ struct made {
 	/* Constant; the maker of the text reads these without the lock. */
 	struct tree *tree;
 	uint64_t ino;
-	bool slow;
+	bool slow, opens; /* opens: of a directory, which has no text but refresh() */
 	bool making;
 	struct stamp stamp; /* of the text, or of the one that is being made */
 	uint64_t begun;	    /* us: when its making began; 0: not yet */
 	uint64_t opened;    /* us: the last open */
 	bool sized;	    /* made for a stat, and not read since */
 	struct text *text;
-	struct asker *now, *later;
+	struct text_asker *now, *later;
 };
 
 struct text *text_take(struct out *o)
@@ -102,7 +102,8 @@ static bool is_fresh(const struct made *p, const struct attr *row, const struct 
 {
 	const change_bits logged = row->bits ? row->bits & CH_LOG : CH_LOG;
 
-	return (row->bits || (p->sized && p->begun > p->opened)) && p->begun &&
+	/* An opener must see what was changed before. */
+	return row->show && (row->bits || (p->sized && p->begun > p->opened)) && p->begun &&
 	       p->stamp.generation == now->generation && p->stamp.heard == now->heard &&
 	       p->stamp.events == now->events && (!logged || p->stamp.log == now->log) &&
 	       now_us() - p->begun < (p->slow ? SLOW_US : OTHERS_US);
@@ -113,7 +114,10 @@ static struct made *new_made(struct tree *t, const struct node *n)
 	struct made *p = calloc(1, sizeof(*p));
 
 	if (p)
-		*p = (struct made){ .tree = t, .ino = n->ino, .slow = n->row->flags & ATTR_SLOW };
+		*p = (struct made){ .tree = t,
+				    .ino = n->ino,
+				    .slow = n->row->flags & ATTR_SLOW,
+				    .opens = !n->row->show };
 	return p;
 }
 
@@ -168,16 +172,17 @@ static int make(struct made *p, struct text **ret)
 		if (node_get(p->tree, p->ino, &n))
 			return -ENODEV;
 	}
-	row_show(n.row, &n.subject, &o);
+	if (n.row->show)
+		row_show(n.row, &n.subject, &o);
 	*ret = o.failed ? NULL : text_take(&o);
 	out_free(&o);
 	return *ret ? 0 : -ENOMEM;
 }
 
-static void tell(struct asker *askers, struct text *text, int error)
+static void tell(struct text_asker *askers, struct text *text, int error)
 {
 	while (askers) {
-		struct asker *a = askers;
+		struct text_asker *a = askers;
 
 		askers = a->next;
 		a->done(a, text, error);
@@ -203,13 +208,13 @@ static void begin(struct texts *s, struct made *p)
 /* Returns true if it must be made once more. */
 static bool end(struct texts *s, struct made *p, struct text *text, int error)
 {
-	struct asker *askers;
+	struct text_asker *askers;
 	bool more;
 
 	pthread_mutex_lock(&s->lock);
 	askers = p->now;
 	p->now = NULL;
-	for (const struct asker *a = askers; a; a = a->next)
+	for (const struct text_asker *a = askers; a; a = a->next)
 		p->sized |= a->stats;
 	p->text = text_ref(text);
 	more = p->making = p->later;
@@ -226,7 +231,9 @@ static void run(void *ctx);
 
 static int submit(struct made *p)
 {
-	return pool_submit(p->slow ? p->tree->readers : p->tree->worker, run, p);
+	struct tree *t = p->tree;
+
+	return pool_submit(p->opens ? t->openers : p->slow ? t->readers : t->worker, run, p);
 }
 
 /* Other texts get a turn before this one is made again. */
@@ -249,7 +256,7 @@ static void run(void *ctx)
 /* The text cannot be made now. */
 static void give_up(struct texts *s, struct made *p, int error)
 {
-	struct asker *askers;
+	struct text_asker *askers;
 
 	pthread_mutex_lock(&s->lock);
 	askers = p->later;
@@ -259,13 +266,13 @@ static void give_up(struct texts *s, struct made *p, int error)
 	tell(askers, NULL, error);
 }
 
-static void join(struct asker **list, struct asker *a)
+static void join(struct text_asker **list, struct text_asker *a)
 {
 	a->next = *list;
 	*list = a;
 }
 
-void texts_ask(struct tree *t, const struct node *n, struct asker *a)
+void texts_ask(struct tree *t, const struct node *n, struct text_asker *a)
 {
 	const struct stamp now = stamp_now(t);
 	struct texts *s = &t->texts;

@@ -38,17 +38,17 @@ struct text *text_ref(struct text *text);
 void text_unref(struct text *text);
 
 /* A request for a text. Must stay valid until done is called, by any thread, once. */
-struct asker {
-	struct asker *next;
+struct text_asker {
+	struct text_asker *next;
 	/* text NULL: error is the reason, -errno. Else text is valid during the call. */
-	void (*done)(struct asker *a, struct text *text, int error);
+	void (*done)(struct text_asker *a, struct text *text, int error);
 	bool stats; /* wants to know the size only: whoever opened the file reads next */
 };
 
 void texts_free(struct texts *s);
-/* Gets the text of the node's row in its present state; a slow row's may be 100 ms old. Never
- * waits. */
-void texts_ask(struct tree *t, const struct node *n, struct asker *a);
+/* Gets the text of the node's row in its present state; a slow row's may be 100 ms old. Of a
+ * directory: an empty one, after a refresh() that began later than this call. Never waits. */
+void texts_ask(struct tree *t, const struct node *n, struct text_asker *a);
 /* The node is opened: who opens it gets no text that was made before. */
 void texts_opened(struct tree *t, const struct node *n);
 

@@ -144,7 +144,7 @@ static void say(struct ctl_job *job, const struct out *o)
 static void record_it(struct ctl_job *job, const struct actor *who, const struct err *err)
 {
 	struct tree *t = job->tree;
-	struct asked asked = {
+	struct verdict_of asked = {
 		.dev = job->home,
 		.file = "ctl",
 		.value = { job->buf, job->size },

@@ -29,12 +29,11 @@ static struct lines_of lines_of(struct ctl_job *job)
 /* Puts the line's name before the sentence, in place of the file's, which says less. */
 static void put_label(struct err *err, const char *label)
 {
-	const char *slash = strrchr(label, '/'), *file = slash ? slash + 1 : label;
-	const char *text = err->text;
+	const char *file = label + line_file(label), *text = err->text;
 
 	if (!strncmp(text, "ctl: ", 5))
 		text += 5;
-	else if (!strncmp(text, file, strlen(file)) && !strncmp(text + strlen(file), ": ", 2))
+	if (!strncmp(text, file, strlen(file)) && !strncmp(text + strlen(file), ": ", 2))
 		text += strlen(file) + 2;
 	fail(err, err->code, "%s: %s", label, text);
 }
@@ -81,7 +80,6 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 {
 	const struct lines_of of = lines_of(job);
 	char label[LINE_LABEL], *value = line + strcspn(line, " ");
-	const char *slash;
 	struct request request;
 	int r;
 
@@ -91,12 +89,11 @@ static int gather_line(struct ctl_job *job, char *line, struct err *err)
 	r = r ? r : add_request(job, &request, err);
 	if (!r)
 		return 0;
-	slash = strrchr(label, '/');
 	if (request.dev.bus && !request_parent(&request))
 		record_verdict(job->tree,
-			       &(struct asked){ .dev = &request.dev,
-						.file = slash ? slash + 1 : label,
-						.value = written_text(value) },
+			       &(struct verdict_of){ .dev = &request.dev,
+						     .file = label + line_file(label),
+						     .value = written_text(value) },
 			       &job->who, err);
 	put_label(err, label);
 	return r;

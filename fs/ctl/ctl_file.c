@@ -355,10 +355,10 @@ void ctl_tell_leftover(struct tree *t, const struct key *home, struct ctl_leftov
 	     n, n > 1 ? "s" : "", n > 1 ? "were" : "was", n > 1 ? "them" : "it",
 	     torn ? "a newline after the last one, then " : "");
 	record_verdict(t,
-		       &(struct asked){ .dev = home,
-					.file = "ctl",
-					.value = written_text(first),
-					.late = left->broken },
+		       &(struct verdict_of){ .dev = home,
+					     .file = "ctl",
+					     .value = written_text(first),
+					     .late = left->broken },
 		       &left->who, &err);
 }
 

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "fs/internal.h"
 #include "pcidevfs/err.h"
@@ -61,7 +62,7 @@ int line_target(const struct lines_of *of, const char *text, struct request *ret
 static int find(const struct lines_of *of, struct request *at, struct device *ret,
 		bool *ret_unborn, struct err *err)
 {
-	const struct world *world = engine_world(of->tree->conf.engine);
+	const struct engine_world *world = engine_world(of->tree->conf.engine);
 	struct model *m = of->tree->conf.model;
 	const struct device *dev = NULL;
 	struct request found;
@@ -130,6 +131,28 @@ bool line_is_idle(const char *line)
 	return !*line || *line == '#';
 }
 
+/* Is it the name, of n characters, of a directory of rows? All buses have the same. */
+static bool is_dir(const char *name, size_t n)
+{
+	const struct attr *row;
+
+	for (size_t i = 0; (row = row_at(kind_of_bus(BUS_PCI), i)); i++)
+		if (S_ISDIR(row->mode) && !strncmp(row->name, name, n) && !row->name[n])
+			return true;
+	return false;
+}
+
+size_t line_file(const char *path)
+{
+	const char *slash = strrchr(path, '/'), *dir = slash;
+
+	if (!slash)
+		return 0;
+	while (dir > path && dir[-1] != '/')
+		dir--;
+	return (size_t)((is_dir(dir, (size_t)(slash - dir)) ? dir : slash + 1) - path);
+}
+
 int line_request(const struct lines_of *of, char *line, struct request *ret,
 	      char label[static LINE_LABEL], struct err *err)
 {
@@ -141,16 +164,16 @@ int line_request(const struct lines_of *of, char *line, struct request *ret,
 	if (*value)
 		*value++ = '\0';
 	str_copy(label, LINE_LABEL, line);
-	file = strrchr(line, '/');
-	if (!file && !of->home)
+	file = line + line_file(line);
+	if (file == line && !of->home)
 		return fail(
 			err, EINVAL,
 			"%s: \"%.64s\" does not name a file; a line is ADDRESS/FILE VALUE or a "
 			"command",
 			of->file, line);
-	if (file)
-		*file++ = '\0';
-	r = line_target(of, file ? line : "", &at, err);
-	return r ? r : judge(of, &at, file ? file : line, value, ret, err);
+	if (file > line)
+		file[-1] = '\0';
+	r = line_target(of, file > line ? line : "", &at, err);
+	return r ? r : judge(of, &at, file, value, ret, err);
 }
 

@@ -28,6 +28,10 @@ struct lines_of {
  * Neither need be there. -EINVAL with the sentence. */
 int line_target(const struct lines_of *of, const char *text, struct request *ret, struct err *err);
 
+/* Where the file's name begins in "<address>/<file>", which may have a slash of its own: "mig/mode"; 0:
+ * there is nothing before it. */
+size_t line_file(const char *path);
+
 /* Is it blank, or a comment, which begins with #? */
 bool line_is_idle(const char *line);
 

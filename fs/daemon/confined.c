@@ -19,8 +19,8 @@
 
 /* For giving nodes to their users. The kernel tells who may use the files of the tree. */
 #define SERVER_CAPS (CAP(CHOWN) | CAP(FOWNER))
-/* Needed until the sockets it listens to are open. */
-#define START_CAPS (CAP(NET_ADMIN) | CAP(DAC_OVERRIDE))
+/* Needed until the sockets, and the log, that it listens to are open. */
+#define START_CAPS (CAP(NET_ADMIN) | CAP(DAC_OVERRIDE) | CAP(SYSLOG))
 /* Mounts, unmounts, aborts; inspects a process that does not end, and the caller of --replace. */
 #define HOLDER_USES (CAP(SYS_ADMIN) | CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH))
 
@@ -54,7 +54,7 @@ static struct {
 	uint64_t lacks; /* before any were dropped */
 } failed;
 
-static int confine_files(const struct options *o, struct err *err)
+static int confine_files(const struct daemon_options *o, struct err *err)
 {
 	char mdevctl[PATH_MAX] = "";
 	const struct confine_path paths[] = {
@@ -81,7 +81,7 @@ static int confine_files(const struct options *o, struct err *err)
 	return confine_paths(paths, ARRAY_SIZE(paths), err);
 }
 
-void confine_server(const struct options *o, const struct roots *roots)
+void confine_server(const struct daemon_options *o, const struct roots *roots)
 {
 	struct err err = { 0 };
 	int r = fault_is("no-landlock") ? -EOPNOTSUPP : confine_files(o, &err);
@@ -109,8 +109,10 @@ static const struct {
 	{ CAP(SYS_PTRACE) | CAP(DAC_READ_SEARCH),
 	  "open files of other processes are not seen, nor what the host needs in its network namespace" },
 	{ CAP(SYS_MODULE), "a claim loads no driver" },
-	{ CAP(SYS_CHROOT) | CAP(MKNOD), "programs of a vendor's driver do not run, or not "
-					"completely" },
+	{ CAP(SYS_CHROOT) | CAP(MKNOD),
+	  "programs of a vendor's driver do not run, or not "
+	  "completely, and its library is not asked in its own root" },
+	{ CAP(SETUID) | CAP(SETGID), "NVIDIA's library is not asked: nothing is known of MIG" },
 	{ CAP(NET_ADMIN),
 	  "mac, vlan, trust and spoofchk of a NIC's VF cannot be written, and a burst of events "
 	  "overflows its buffer sooner" },

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-struct options;
+struct daemon_options;
 struct roots;
 struct out;
 
@@ -14,13 +14,13 @@ struct out;
 void confine_holder(bool again);
 /* Confines the serving process, after everything that needs rights is open and before it has
  * threads. */
-void confine_server(const struct options *o, const struct roots *roots);
+void confine_server(const struct daemon_options *o, const struct roots *roots);
 /* Appends a line for health. */
 void confined_health(struct out *o);
 /* The same capabilities for metrics.prom. */
 void confined_metrics(struct out *o);
 
 /* foreign.c, for tests: tries what foreign code would; prints the results to stderr. */
-void foreign_code(const struct options *o, const struct roots *roots);
+void foreign_code(const struct daemon_options *o, const struct roots *roots);
 
 #endif

@@ -16,7 +16,7 @@
 
 struct err;
 struct mount_entry;
-struct options;
+struct daemon_options;
 
 #define CONTROL_DIR "/run/pcidevfsd"
 
@@ -37,6 +37,6 @@ int control_accept(int listen_fd, struct err *err);
 int control_connect(const struct mount_entry *mount, pid_t *ret_pid, struct err *err);
 
 /* `pcidevfsd --replace MOUNTPOINT`: prints what happens. Returns the exit status. */
-int replace_run(const struct options *o);
+int replace_run(const struct daemon_options *o);
 
 #endif

@@ -25,7 +25,6 @@
 #include "fs/session/session.h"
 #include "fs/stash.h"
 #include "fs/tree.h"
-
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
@@ -39,9 +38,9 @@
 enum { RESTORE_MS = 30000, EXECUTORS = 64 /* at most: each waits for one operation */ };
 
 struct daemon {
-	const struct options *o;
+	const struct daemon_options *o;
 	int sock;	       /* to the holder */
-	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch, spawner */
+	int fds[HANDOVER_FDS]; /* /dev/fuse, stash, watch, spawner, log */
 	struct handover from;
 	struct roots roots;
 	char boot_id[BOOT_ID];
@@ -87,8 +86,7 @@ static int on_may(void *ctx, const struct request *request, const struct actor *
 	return rights_may(d->tree, request, &who->opener, err);
 }
 
-/* All that needs rights. Reads nothing that a former process could write: what it may have been
- * made to write must not be read by one that can do more. */
+/* All that needs rights. Reads nothing that a former process, which can do less, could write. */
 static int open_places(struct daemon *d, struct err *err)
 {
 	int r = backend_open(&d->roots, &d->backend, err);
@@ -101,10 +99,11 @@ static int open_places(struct daemon *d, struct err *err)
 
 static int open_model(struct daemon *d, struct err *err)
 {
-	int r = stash_attach(d->fds[1], &d->stash, err);
+	int r = layouts_renew(d->fds[1], err);
 	size_t size;
 	void *arena;
 
+	r = r ? r : stash_attach(d->fds[1], &d->stash, err);
 	if (r)
 		return r;
 	arena = stash_region(d->stash, STASH_MODEL, &size);
@@ -152,8 +151,8 @@ static int open_engine(struct daemon *d, struct err *err)
 			   .verbs = backend_verbs(d->backend),
 			   .observe = backend_observe,
 			   .guard = backend_guard,
-			   .observe_holders = backend_observe_holders,
-			   .give_nodes = backend_give_nodes,
+			   .observe_holders = backend_observe_holders, .ask_drivers = backend_ask_drivers,
+			   .give_nodes = backend_give_nodes, .opened = backend_opened,
 			   .lift = backend_lift,
 			   .await = backend_await,
 			   .late = backend_late,
@@ -196,7 +195,7 @@ static void print_metrics(void *ctx, struct out *o)
 	struct daemon *d = ctx;
 
 	health_metric(o, "state", intents_state(d->intents));
-	health_metric(o, "iommu", backend_has_iommu(d->backend) ? "on" : "off");
+	backend_metrics(d->backend, health_metric, o);
 	confined_metrics(o);
 }
 
@@ -265,8 +264,7 @@ static int open_session(struct daemon *d, struct err *err)
 	return r ? r : session_adopt(d->session, d->from.killed, err);
 }
 
-/* Reports when intents are restored, or RESTORE_MS have passed, so that services started after us
- * find the devices. */
+/* Intents are restored, or RESTORE_MS have passed: what starts after us finds the devices. */
 static void *greet(void *ctx)
 {
 	struct daemon *d = ctx;
@@ -299,8 +297,8 @@ static int prepare(struct daemon *d, struct err *err)
 	open_intents(d);
 	if (d->from.generation == 1 && instance_others(&d->instance, &others) > 0)
 		say("%s", others.text);
-	if (!d->found)
-		r = backend_scan(d->backend, err);
+	if (!d->found && !(r = backend_scan(d->backend, err)))
+		intents_go_on(d->intents);
 	if (!r)
 		intents_sign(d->intents, d->o->mountpoint);
 	r = r ? r : open_tree(d, err);
@@ -314,6 +312,7 @@ static int prepare(struct daemon *d, struct err *err)
 	tree_watch(d->tree, session_hand(d->session, HAND_WORKER),
 		   session_hand(d->session, HAND_COMMANDS));
 	backend_follow_group(d->backend, tree_set_group, d->tree);
+	model_complete(d->model);
 	engine_recover(d->engine, &(struct former){ session_resends(d->session), d->found,
 						    session_connection(d->session),
 						    session_hand(d->session, HAND_OPERATIONS) });
@@ -387,7 +386,7 @@ static int daemon_close(struct daemon *d, int status)
 	return status;
 }
 
-/* Threads inherit a mask that blocks all signals; this one, the reader, takes those two. */
+/* Threads inherit a mask that blocks all signals; the reader takes those two. */
 static void set_signals(int how)
 {
 	struct sigaction op = { .sa_handler = on_stop };
@@ -405,7 +404,7 @@ static void set_signals(int how)
 }
 
 /* Opens all that serving opens, but on its own memory, and starts nothing. */
-int daemon_can_adopt(const struct options *o)
+int daemon_can_adopt(const struct daemon_options *o)
 {
 	struct daemon d = { .o = o, .roots = o->roots };
 	struct err err = { 0 };
@@ -419,15 +418,14 @@ int daemon_can_adopt(const struct options *o)
 	return daemon_close(&d, r ? 1 : 0);
 }
 
-int daemon_serve(const struct options *o)
+int daemon_serve(const struct daemon_options *o)
 {
 	struct daemon d = { .o = o, .roots = o->roots };
 	struct err err = { 0 };
 	uint64_t sock = 0;
-	int r;
+	int r = parse_u64(o->serve, 1 << 20, &sock);
 
 	prctl(PR_SET_NAME, "pcidevfsd");
-	r = parse_u64(o->serve, 1 << 20, &sock);
 	r = r ? r : fdmsg_recv((int)sock, &d.from, sizeof(d.from), d.fds, HANDOVER_FDS);
 	if (r == -EPIPE)
 		return 1; /* the holder is gone */
@@ -438,11 +436,11 @@ int daemon_serve(const struct options *o)
 	d.sock = (int)sock;
 	d.roots.watch = d.fds[2];
 	d.roots.spawner = d.fds[3];
+	d.roots.log = d.from.log_error ?: d.fds[4];
 	fcntl(d.sock, F_SETFD, FD_CLOEXEC);
 	set_signals(SIG_BLOCK);
-	/* Threads that allocate little need no arenas of their own. */
+	/* Small threads share arenas; a scan's large memory is given back, a heap would not shrink. */
 	mallopt(M_ARENA_MAX, 2);
-	/* A scan's large memory is given back at once; a heap would never shrink. */
 	mallopt(M_MMAP_THRESHOLD, 65536);
 	instance_boot_id(o->roots.proc, d.boot_id);
 	r = prepare(&d, &err);
@@ -461,6 +459,8 @@ int daemon_serve(const struct options *o)
 	}
 	if (r)
 		handoff_report(d.sock, r > 0 ? REPORT_GONE : REPORT_REFUSED, err.text);
+	if (stop == SERVER_LEAVE && !r)
+		intents_leave(d.intents);
 	/* The next process takes over what runs, and learns who waits for it. */
 	if (stop == SERVER_LEAVE && !r && session_resends(d.session))
 		_exit(0);
@@ -468,7 +468,7 @@ int daemon_serve(const struct options *o)
 }
 
 /* Runs only the engine, on memory that ends with the process. */
-int daemon_release(const struct options *o)
+int daemon_release(const struct daemon_options *o)
 {
 	struct daemon d = { .o = o, .roots = o->roots };
 	struct err err = { 0 };

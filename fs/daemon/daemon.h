@@ -3,13 +3,13 @@
 #ifndef FS_DAEMON_H
 #define FS_DAEMON_H
 
-struct options;
+struct daemon_options;
 
 /* The serving process, started by a holder (holder.h) with a socket to it in o->serve. */
-int daemon_serve(const struct options *o);
+int daemon_serve(const struct daemon_options *o);
 /* A running daemon asks this before it ends for us. Obstacles are printed to stdout. */
-int daemon_can_adopt(const struct options *o);
+int daemon_can_adopt(const struct daemon_options *o);
 /* Releases all claims while nothing is mounted. */
-int daemon_release(const struct options *o);
+int daemon_release(const struct daemon_options *o);
 
 #endif

@@ -52,7 +52,7 @@ static void try_processes(pid_t parent)
 	tell("owner", fcntl(STDERR_FILENO, F_SETOWN, parent));
 }
 
-static void try_system(const struct options *o)
+static void try_system(const struct daemon_options *o)
 {
 	int self = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	int space = open("/proc/1/ns/mnt", O_RDONLY | O_CLOEXEC);
@@ -99,7 +99,7 @@ static void ask_for_programs(const struct roots *roots)
 	io_free(io);
 }
 
-void foreign_code(const struct options *o, const struct roots *roots)
+void foreign_code(const struct daemon_options *o, const struct roots *roots)
 {
 	try_processes(getppid());
 	try_system(o);

@@ -10,16 +10,18 @@
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/util.h"
 
-/* From the holder to the serving process; with fds { /dev/fuse, stash, watch, spawner }. watch is
+/* From the holder to the serving process; with fds { /dev/fuse, stash, watch, spawner, log }. watch is
  * an inotify: closing one takes up to tens of milliseconds, which the next process would wait for.
- * spawner leads to the process that starts helpers (backend.h). */
-#define HANDOVER_FDS 4
+ * spawner leads to the process that starts helpers (backend.h). log is /dev/kmsg; the model
+ * knows how far it was heard. */
+#define HANDOVER_FDS 5
 struct handover {
 	uint32_t generation; /* 1: the first; nothing is mounted yet */
 	uint32_t restarts;
 	int64_t restarted_at;	 /* seconds since 1970; 0: never */
 	char restarted_for[160]; /* why; "": never */
 	bool killed;		 /* by SIGKILL, so not by a fault of its own */
+	int32_t log_error; /* -errno: log is not that; 0 */
 	bool distrust;		 /* the records of operations may be what ends one after another */
 };
 

@@ -7,13 +7,12 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/inotify.h>
 #include <sys/signalfd.h>
 #include <time.h>
 
 #include "confined.h"
 #include "control.h"
+#include "ears.h"
 #include "handoff.h"
 #include "mountpoint.h"
 #include "options.h"
@@ -37,11 +36,11 @@ enum {
 };
 
 struct holder {
-	const struct options *o;
+	const struct daemon_options *o;
 	char *path;
 	struct mount_entry mount;
 	bool mounted, ending;
-	int fuse, stash, watch, signals, listen;
+	int fuse, stash, watch, log, signals, listen;
 	int former; /* the program before a takeover until the new one has served; else -1 */
 	int status; /* of the process, once finished is set */
 	bool finished;
@@ -60,10 +59,10 @@ static void finish(struct holder *h, int status)
 	h->status = status;
 }
 
-/* The signals by which a person, a shell or a service manager ends us do not end the process by
- * themselves from now on. Those ignored at its start stay ignored, as nohup expects: an ignored
- * signal is still delivered while it is blocked. Returns a descriptor that is readable when one
- * came; -1 and errno. */
+/* The signals by which a person, a shell or a service manager ends us, and that by which the
+ * kernel tells us of a request, do not end the process by themselves from now on. Of the former
+ * those ignored at its start stay so, as nohup expects, and are not blocked: then they would be
+ * delivered. Returns a descriptor that is readable when one came; -1 and errno. */
 static int signals_open(void)
 {
 	static const int ends[] = { SIGTERM, SIGINT };
@@ -74,6 +73,7 @@ static int signals_open(void)
 	 * away. */
 	signal(SIGHUP, SIG_IGN);
 	sigemptyset(&set);
+	sigaddset(&set, SIGIO);
 	for (size_t i = 0; i < ARRAY_SIZE(ends); i++)
 		if (sigaction(ends[i], NULL, &op) || op.sa_handler != SIG_IGN)
 			sigaddset(&set, ends[i]);
@@ -83,7 +83,7 @@ static int signals_open(void)
 
 static void start_server(struct holder *h)
 {
-	const int fds[HANDOVER_FDS] = { h->fuse, h->stash, h->watch, h->spawn.ask };
+	const int fds[HANDOVER_FDS] = { h->fuse, h->stash, h->watch, h->spawn.ask, h->log };
 	struct err err = { 0 };
 
 	h->next.generation++;
@@ -111,7 +111,7 @@ static void begin_end(struct holder *h)
 }
 
 /* Executes program exe in place of this one. Returns only on failure, -errno. */
-static int become(struct holder *h, int exe, const struct options *o, int conn, int former)
+static int become(struct holder *h, int exe, const struct daemon_options *o, int conn, int former)
 {
 	const struct estate e = { .fuse = h->fuse,
 				  .stash = h->stash,
@@ -379,7 +379,8 @@ static void turn(struct holder *h)
 
 	if (poll(p, ARRAY_SIZE(p), pause_of(h)) < 0)
 		return;
-	if (p[0].revents && read(h->signals, &signal, sizeof(signal)) == sizeof(signal))
+	if (p[0].revents && read(h->signals, &signal, sizeof(signal)) == sizeof(signal) &&
+	    signal.ssi_signo != SIGIO)
 		begin_end(h);
 	if (p[1].revents)
 		on_server_word(h);
@@ -393,8 +394,8 @@ static void turn(struct holder *h)
 		on_caller(h);
 	if (p[5].revents)
 		takeover_verdict(&h->takeover);
-	if (p[6].revents && server_rests(&h->server))
-		server_wake(&h->server);
+	if (p[0].revents || p[6].revents)
+		server_asked(&h->server);
 	spawn_watch(&h->spawn, h->o);
 	advance_takeover(h);
 	server_watch(&h->server, h->stash);
@@ -408,13 +409,11 @@ static int hold(struct holder *h)
 {
 	struct err err = { 0 };
 
+	h->log = ears_log(h->o, &h->next.log_error);
 	confine_holder(h->mounted);
 	h->signals = signals_open();
-	h->watch = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-	/* too many inotifies; a descriptor that refuses every watch does no harm */
-	if (h->watch < 0)
-		h->watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (h->signals < 0 || h->watch < 0) {
+	h->watch = ears_nodes();
+	if (h->signals < 0 || h->watch < 0 || h->log < 0) {
 		say("no descriptor for signals: %s", strerror(errno));
 		return 1;
 	}
@@ -436,7 +435,7 @@ static int hold(struct holder *h)
 	return h->status;
 }
 
-static void holder_init(struct holder *h, const struct options *o)
+static void holder_init(struct holder *h, const struct daemon_options *o)
 {
 	*h = (struct holder){ .o = o,
 			      .fuse = -1,
@@ -449,7 +448,7 @@ static void holder_init(struct holder *h, const struct options *o)
 			      .takeover = takeover_none };
 }
 
-int holder_run(const struct options *o)
+int holder_run(const struct daemon_options *o)
 {
 	struct err err = { 0 };
 	struct holder h;
@@ -468,7 +467,7 @@ int holder_run(const struct options *o)
 	return hold(&h);
 }
 
-int holder_adopt(const struct options *o)
+int holder_adopt(const struct daemon_options *o)
 {
 	struct estate e;
 	struct holder h;

@@ -8,7 +8,7 @@
 #ifndef FS_HOLDER_H
 #define FS_HOLDER_H
 
-struct options;
+struct daemon_options;
 
 /* Time for running operations when the daemon must end: more than the longest deadline of a step.
  * Unfinished ones then end with us. deploy/pcidevfsd.service waits longer. */
@@ -16,8 +16,8 @@ struct options;
 
 /* Starts a serving process, mounts, and stays until told to end. Returns the exit status; an error
  * is one sentence on stderr. */
-int holder_run(const struct options *o);
+int holder_run(const struct daemon_options *o);
 /* Likewise after takeover_exec(): continues with what o->adopt names. */
-int holder_adopt(const struct options *o);
+int holder_adopt(const struct daemon_options *o);
 
 #endif

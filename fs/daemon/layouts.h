@@ -8,7 +8,10 @@ struct err;
 #define LAYOUTS_TEXT 512
 
 void layouts_print(char text[static LAYOUTS_TEXT]);
-/* Returns 0 if this program has just the layouts in theirs; -EPROTO with the first difference. */
+/* Returns 0 if this program can go on with the layouts in theirs: with the same ones, or with others
+ * of what it makes anew. -EPROTO with the first one that it cannot go on with. */
 int layouts_check(const char *theirs, struct err *err);
+/* Clears what this program makes anew, where one with another layout had it. Returns 0 or -errno. */
+int layouts_renew(int stash, struct err *err);
 
 #endif

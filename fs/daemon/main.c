@@ -19,7 +19,7 @@
 #include "pcidevfs/util.h"
 
 /* For udev, before a driver meets the function. */
-static int early(const struct options *o)
+static int early(const struct daemon_options *o)
 {
 	struct err err = { 0 };
 	int r = backend_early(&o->roots, o->roots.state, o->early, &err);
@@ -37,7 +37,7 @@ static void print_files(void)
 
 int main(int argc, char **argv)
 {
-	struct options o;
+	struct daemon_options o;
 	int status;
 
 	/* The reader of our output may be gone. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <linux/magic.h>
 #include <signal.h>
 #include <string.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 
 #include "control.h"
+#include "pcidevfs/confine.h"
 #include "pcidevfs/critical.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/say.h"
@@ -187,10 +189,13 @@ int mountpoint_prepare(const char *path, struct err *err)
 
 int mountpoint_open_fuse(int *ret, struct err *err)
 {
-	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
+	_close_ int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 
+	/* Where everybody may open it: said before anything else fails for the same lack. */
+	if (fd >= 0 && confine_lacks(CAP(SYS_ADMIN)))
+		return fail(err, EPERM, "mounting needs root (CAP_SYS_ADMIN)");
 	if (fd >= 0) {
-		*ret = fd;
+		*ret = steal_fd(&fd);
 		return 0;
 	}
 	if ((errno == EACCES || errno == EPERM) && geteuid())

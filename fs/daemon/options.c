@@ -20,7 +20,7 @@ struct daemon_option {
 	const char *fallback;
 };
 
-#define FIELD(f) offsetof(struct options, f)
+#define FIELD(f) offsetof(struct daemon_options, f)
 
 #define KUBEVIRT_USER "107:107"
 
@@ -61,7 +61,7 @@ static const struct daemon_option rows[] = {
 	{ "--can-adopt", "WHAT", FIELD(can_adopt), NULL, NULL },
 };
 
-static const char **text_field(struct options *o, const struct daemon_option *row)
+static const char **text_field(struct daemon_options *o, const struct daemon_option *row)
 {
 	return (const char **)((char *)o + row->offset);
 }
@@ -87,14 +87,14 @@ void options_help(FILE *to)
 	fprintf(to, "\nExit status: 0 ended as asked, 1 could not serve, 2 wrong use.\n");
 }
 
-const char *options_given(const struct options *o, size_t i)
+const char *options_given(const struct daemon_options *o, size_t i)
 {
-	const char *value = *text_field((struct options *)o, &rows[i]);
+	const char *value = *text_field((struct daemon_options *)o, &rows[i]);
 
 	return value == rows[i].fallback ? NULL : value;
 }
 
-int options_offer(const struct options *o, char *text, size_t size, struct err *err)
+int options_offer(const struct daemon_options *o, char *text, size_t size, struct err *err)
 {
 	size_t n = 0;
 
@@ -120,7 +120,7 @@ int options_offer(const struct options *o, char *text, size_t size, struct err *
 	return 0;
 }
 
-int options_take(struct options *o, char *text, struct err *err)
+int options_take(struct daemon_options *o, char *text, struct err *err)
 {
 	char *save;
 
@@ -148,7 +148,7 @@ static int wrong_use(const char *what, const char *value)
 	return -EINVAL;
 }
 
-static int parse_deadline(struct options *o)
+static int parse_deadline(struct daemon_options *o)
 {
 	o->deadline_factor = 1;
 	if (o->deadline && parse_factor(o->deadline, &o->deadline_factor))
@@ -156,7 +156,7 @@ static int parse_deadline(struct options *o)
 	return 0;
 }
 
-static int parse_usb_owner(struct options *o)
+static int parse_usb_owner(struct daemon_options *o)
 {
 	const char *colon = strchr(o->usb_owner, ':');
 	uint64_t uid, gid;
@@ -171,7 +171,7 @@ static int parse_usb_owner(struct options *o)
 	return 0;
 }
 
-static int check_use(struct options *o)
+static int check_use(struct daemon_options *o)
 {
 	if (o->early && o->mountpoint)
 		return wrong_use("--early takes one ADDRESS and no more, not", o->mountpoint);
@@ -186,10 +186,10 @@ static int check_use(struct options *o)
 	return parse_deadline(o) ?: parse_usb_owner(o);
 }
 
-int options_parse(int argc, char **argv, struct options *ret)
+int options_parse(int argc, char **argv, struct daemon_options *ret)
 {
 	struct option known[ARRAY_SIZE(rows) + 1] = { 0 };
-	struct options o = { 0 };
+	struct daemon_options o = { 0 };
 	int at, c;
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -224,7 +224,7 @@ int options_parse(int argc, char **argv, struct options *ret)
 	return c;
 }
 
-void options_argv(const struct options *o, const char *role, const char *value,
+void options_argv(const struct daemon_options *o, const char *role, const char *value,
 		  const char *mountpoint, const char *ret[static OPTIONS_ARGV])
 {
 	size_t n = 0;
@@ -233,7 +233,7 @@ void options_argv(const struct options *o, const char *role, const char *value,
 	ret[n++] = role;
 	ret[n++] = value;
 	for (size_t i = 0; i < OPTION_VALUES; i++) {
-		const char *set = *text_field((struct options *)o, &rows[i]);
+		const char *set = *text_field((struct daemon_options *)o, &rows[i]);
 
 		/* a former release does not know the one with this default */
 		if (!set || !strcmp(set, KUBEVIRT_USER))

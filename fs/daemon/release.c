@@ -242,7 +242,7 @@ static int release_bus(int root, enum bus bus, bool missing, bool *any)
 	return status;
 }
 
-bool release_in_tree(const struct options *o, int *ret_status)
+bool release_in_tree(const struct daemon_options *o, int *ret_status)
 {
 	struct mount_entry mount;
 	_free_ char *where = NULL;
@@ -276,7 +276,7 @@ static bool is_empty(const char *state)
 	return dir ? !e : errno == ENOENT;
 }
 
-bool release_nothing(const struct options *o, int *ret_status)
+bool release_nothing(const struct daemon_options *o, int *ret_status)
 {
 	char mounted[4096];
 

@@ -8,14 +8,14 @@
 
 struct engine;
 struct model;
-struct options;
+struct daemon_options;
 
 /* Through the tree; *ret_status is 0, or 1 after a refusal. False: no tree that answers is
  * mounted. */
-bool release_in_tree(const struct options *o, int *ret_status);
+bool release_in_tree(const struct daemon_options *o, int *ret_status);
 /* Is the state directory missing? Says so, with the mount that may have been meant; makes
  * nothing. */
-bool release_nothing(const struct options *o, int *ret_status);
+bool release_nothing(const struct daemon_options *o, int *ret_status);
 /* After engine_recover(), which has begun to undo what a daemon has left half way: waits for that.
  * Returns whether something was given back. */
 bool release_interrupted(struct model *m, struct engine *e);

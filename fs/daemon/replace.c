@@ -36,7 +36,7 @@ static int follow(int fd)
 	return 1;
 }
 
-static int replace_connect(const struct options *o, struct err *err)
+static int replace_connect(const struct daemon_options *o, struct err *err)
 {
 	_free_ char *path = NULL;
 	struct mount_entry mount;
@@ -54,7 +54,7 @@ static int replace_connect(const struct options *o, struct err *err)
 	return r < 0 ? fail_wrap(err, "%s cannot be taken over", path) : r;
 }
 
-int replace_run(const struct options *o)
+int replace_run(const struct daemon_options *o)
 {
 	struct offer offer = { .version = VERSION };
 	struct err err = { 0 };

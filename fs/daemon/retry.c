@@ -49,7 +49,7 @@ unsigned int retry_pause_ms(const struct retry *r)
 	return failed > killed ? failed : killed;
 }
 
-enum forget retry_forget(const struct retry *r)
+enum to_forget retry_forget(const struct retry *r)
 {
 	/* The kernel may have killed them because what they took over made them grow. */
 	if (r->last == SERVER_KILLED)

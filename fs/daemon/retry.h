@@ -24,8 +24,8 @@ void retry_note(struct retry *r, enum server_end how);
 unsigned int retry_pause_ms(const struct retry *r);
 /* What former processes know, and the next one would read, may be what ends them: how much of it is
  * to be forgotten before the next start. */
-enum forget { FORGET_NOTHING, FORGET_MODEL, FORGET_OPERATIONS };
-enum forget retry_forget(const struct retry *r);
+enum to_forget { FORGET_NOTHING, FORGET_MODEL, FORGET_OPERATIONS };
+enum to_forget retry_forget(const struct retry *r);
 /* None will ever serve: callers should get an error instead of waiting. */
 bool retry_hopeless(const struct retry *r);
 

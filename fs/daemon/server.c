@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -35,7 +36,7 @@ enum {
 	SPAWN_PAUSE_MAX_MS = 200,
 };
 
-const struct server server_none = { .pidfd = -1, .sock = -1 };
+const struct server server_none = { .pidfd = -1, .sock = -1, .fuse = -1 };
 
 void server_victim(pid_t pid)
 {
@@ -68,7 +69,7 @@ void server_child(pid_t holder)
 }
 
 static void __attribute__((noreturn))
-become_server(const struct options *o, const char *mountpoint, int sock, pid_t holder)
+become_server(const struct daemon_options *o, const char *mountpoint, int sock, pid_t holder)
 {
 	const char *argv[OPTIONS_ARGV];
 	char number[16];
@@ -92,14 +93,39 @@ void server_reap(pid_t *pid, int *pidfd)
 	drop_fd(pidfd);
 }
 
+/* Has the kernel send SIGIO for each request while there is no work: poll() misses a request that
+ * the serving process takes at once. Where the kernel does not, the looks go on. */
+static void set_idle(struct server *s, bool idle)
+{
+	int on = idle;
+
+	if (s->idle == idle)
+		return;
+	s->idle = !fcntl(s->fuse, F_SETOWN, idle ? getpid() : 0) &&
+		  !ioctl(s->fuse, FIOASYNC, &on) && idle;
+}
+
+static void wake(struct server *s)
+{
+	s->look_at = now_ms() + LOOK_MS;
+	set_idle(s, false);
+}
+
+void server_asked(struct server *s)
+{
+	if (s->idle)
+		wake(s);
+}
+
 void server_drop(struct server *s)
 {
+	set_idle(s, false);
 	server_reap(&s->pid, &s->pidfd);
 	closep(&s->sock);
 	*s = server_none;
 }
 
-int server_start(struct server *s, const struct options *o, const char *mountpoint,
+int server_start(struct server *s, const struct daemon_options *o, const char *mountpoint,
 		 const struct handover *what, const int fds[HANDOVER_FDS], struct err *err)
 {
 	pid_t holder = getpid();
@@ -109,6 +135,7 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
 		return fail(err, errno, "no socket for the serving process: %s", strerror(errno));
 	s->sock = pair[0];
+	s->fuse = fds[0];
 	s->pid = fork();
 	if (!s->pid)
 		become_server(o, mountpoint, pair[1], holder);
@@ -121,7 +148,7 @@ int server_start(struct server *s, const struct options *o, const char *mountpoi
 	/* The message waits in the socket, so the holder never waits for a dead process. */
 	r = r ? r : fdmsg_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
 	s->since = now_ms();
-	server_wake(s);
+	wake(s);
 	if (!r)
 		return 0;
 	server_drop(s);
@@ -132,7 +159,7 @@ void server_stop(struct server *s, int how, unsigned int grace_ms)
 {
 	s->stopping = how;
 	s->kill_at = now_ms() + grace_ms;
-	server_wake(s);
+	wake(s);
 	server_nudge(s);
 }
 
@@ -185,16 +212,11 @@ static bool is_debugged(pid_t pid)
 	return dumps || (tracer && tracer[strlen("\nTracerPid:\t")] != '0');
 }
 
-void server_wake(struct server *s)
-{
-	s->look_at = now_ms() + LOOK_MS;
-}
-
 static bool looks_now(struct server *s)
 {
 	if (now_ms() < s->look_at)
 		return false;
-	server_wake(s);
+	s->look_at = now_ms() + LOOK_MS;
 	return true;
 }
 
@@ -225,8 +247,10 @@ static const char *hangs(struct server *s, int stash)
 	any |= is_stopped(s->pid);
 	if (again(&s->stopped, is_stopped(s->pid), HUNG_LOOKS))
 		what = "it was stopped";
-	if (!any)
+	/* Twice: a request that was taken just before SIGIO is in hand by the next look. */
+	if (!any && s->idle)
 		s->look_at = UINT64_MAX;
+	set_idle(s, !any);
 	return what && !is_debugged(s->pid) ? what : NULL;
 }
 
@@ -289,7 +313,7 @@ void server_watch(struct server *s, int stash)
 	if (!is_watched(s))
 		return;
 	if (s->stopping && s->look_at == UINT64_MAX) /* waits for its end, not for a request */
-		server_wake(s);
+		wake(s);
 	hung = hangs(s, stash);
 	if (!hung)
 		return;
@@ -374,7 +398,7 @@ static int clear(int stash, const enum stash_region *regions, size_t n)
 	return r;
 }
 
-bool server_forget(int stash, enum forget what)
+bool server_forget(int stash, enum to_forget what)
 {
 	static const enum stash_region regions[] = { STASH_MODEL, STASH_INTENTS };
 	/* nothing, the first, or both */
@@ -430,7 +454,7 @@ static void reap(struct spawn *s)
 		s->start_at += back_off(&s->pause, SPAWN_PAUSE_MS, SPAWN_PAUSE_MAX_MS);
 }
 
-static void start(struct spawn *s, const struct options *o)
+static void start(struct spawn *s, const struct daemon_options *o)
 {
 	s->since = now_ms();
 	s->pid = backend_spawn(&o->roots, s->listen);
@@ -443,7 +467,7 @@ static void start(struct spawn *s, const struct options *o)
 	reap(s);
 }
 
-void spawn_watch(struct spawn *s, const struct options *o)
+void spawn_watch(struct spawn *s, const struct daemon_options *o)
 {
 	struct pollfd p = { .fd = s->pidfd, .events = POLLIN };
 

@@ -81,7 +81,7 @@ void takeover_call(struct takeover *t, int conn)
 }
 
 static void __attribute__((noreturn))
-become_asked(int exe, int out, const struct options *o, const char *mountpoint, pid_t holder)
+become_asked(int exe, int out, const struct daemon_options *o, const char *mountpoint, pid_t holder)
 {
 	const char *argv[OPTIONS_ARGV];
 	char what[LAYOUTS_TEXT];
@@ -115,7 +115,7 @@ static int start_asking(struct takeover *t, const char *mountpoint)
 	return t->pidfd < 0 ? -errno : 0;
 }
 
-void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint)
+void takeover_ask(struct takeover *t, const struct daemon_options *o, const char *mountpoint)
 {
 	struct offer *offer = &t->offer;
 	struct err err = { 0 };
@@ -183,7 +183,8 @@ static void set_cloexec(const struct estate *e, int flag)
 			fcntl(fds[i], F_SETFD, flag);
 }
 
-int takeover_exec(int exe, const struct estate *e, const struct options *o, const char *mountpoint)
+int takeover_exec(int exe, const struct estate *e, const struct daemon_options *o,
+		  const char *mountpoint)
 {
 	const char *argv[OPTIONS_ARGV];
 	char text[160];

@@ -27,7 +27,7 @@ struct takeover {
 	int pidfd;
 	uint64_t until; /* now_ms(): a caller or program without an answer is refused then */
 	struct offer offer;
-	struct options o; /* for the new program; borrows from offer */
+	struct daemon_options o; /* for the new program; borrows from offer */
 };
 
 /* What a holder leaves to the next one, besides its options and its pid. */
@@ -45,7 +45,7 @@ void takeover_clear(struct takeover *t);
 /* A caller has connected. If another one is still being served, the new one is told so. */
 void takeover_call(struct takeover *t, int conn);
 /* The caller's offer has come: starts its program with --can-adopt. */
-void takeover_ask(struct takeover *t, const struct options *o, const char *mountpoint);
+void takeover_ask(struct takeover *t, const struct daemon_options *o, const char *mountpoint);
 /* The asked program has ended. */
 void takeover_verdict(struct takeover *t);
 /* now_ms() until which it waits for caller or program; UINT64_MAX: it does not wait. */
@@ -56,7 +56,8 @@ void takeover_done(struct takeover *t, const char *path);
 void takeover_refuse(struct takeover *t, const char *text);
 
 /* Executes program exe with e. Returns only on failure, -errno, with e's descriptors unchanged. */
-int takeover_exec(int exe, const struct estate *e, const struct options *o, const char *mountpoint);
+int takeover_exec(int exe, const struct estate *e, const struct daemon_options *o,
+		  const char *mountpoint);
 /* Reads the text of takeover_exec(); -EINVAL: invalid. */
 int takeover_parse(const char *text, struct estate *ret);
 

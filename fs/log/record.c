@@ -91,7 +91,7 @@ int record_open(struct tree *t, void *region, size_t size, struct err *err)
 }
 
 /* The hash of what equal refusals, or equal changes, have in common. */
-static uint64_t equal_of(const struct asked *a, const char *id, const struct err *err)
+static uint64_t equal_of(const struct verdict_of *a, const char *id, const struct err *err)
 {
 	uint64_t hash = log_hash(log_hash(0, id), a->file);
 
@@ -144,7 +144,7 @@ static void print_value(struct out *o, const struct written *w)
 }
 
 /* Returns false if it was logged already. */
-static bool log_verdict(struct tree *t, const struct asked *a, const struct actor *who,
+static bool log_verdict(struct tree *t, const struct verdict_of *a, const struct actor *who,
 			const struct err *err)
 {
 	struct out o = { 0 };
@@ -269,7 +269,7 @@ static void wake_later(struct tree *t, const struct key *dev)
 		wake_due(t);
 }
 
-void record_verdict(struct tree *t, const struct asked *a, const struct actor *who,
+void record_verdict(struct tree *t, const struct verdict_of *a, const struct actor *who,
 		    const struct err *err)
 {
 	bool news = err->code || !(a->aside || err->idle);
@@ -300,7 +300,7 @@ void record_refused_open(struct tree *t, struct fuse_req *req, const struct node
 	const struct actor who = request_actor(req, 0, NULL);
 
 	if (n->kind == OBJ_ROOT || n->subject.dev)
-		record_verdict(t, &(struct asked){ .dev = node_device(n), .file = name }, &who,
+		record_verdict(t, &(struct verdict_of){ .dev = node_device(n), .file = name }, &who,
 			       err);
 }
 
@@ -368,7 +368,7 @@ void tree_verdict(void *tree, const struct request *requests, size_t n, const st
 		char file[REQUEST_FILE + 16], made[WRITTEN_MADE];
 		struct err told = *err;
 		struct request w;
-		struct asked asked = { .dev = &w.dev, .file = file, .since = since };
+		struct verdict_of asked = { .dev = &w.dev, .file = file, .since = since };
 
 		tell_other(&told, &requests[i], requests, n);
 		record_target(tree, &requests[i], &w, file, sizeof(file));

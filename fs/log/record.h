@@ -30,7 +30,7 @@ struct written {
 struct written written_text(const char *text);
 
 /* What a verdict is about. */
-struct asked {
+struct verdict_of {
 	const struct key *dev; /* NULL: the root */
 	const char *file;
 	struct written value;
@@ -44,7 +44,7 @@ struct asked {
 };
 
 /* Records a verdict in the log and in last_error. */
-void record_verdict(struct tree *t, const struct asked *a, const struct actor *who,
+void record_verdict(struct tree *t, const struct verdict_of *a, const struct actor *who,
 		    const struct err *err);
 /* model_wrote(): for a write that somebody begins, or that has its verdict. */
 void tree_wrote(struct tree *t, const struct key *dev);

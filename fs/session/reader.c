@@ -4,7 +4,6 @@
 #include "reader.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <linux/capability.h>
 #include <linux/fuse.h>
 #include <linux/sched.h>
@@ -13,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -46,13 +46,13 @@ void reader_close(struct reader *r)
 	free(r->crowd);
 }
 
-/* The holder shares the flags, but never reads. */
+/* The holder shares the flags. It never reads, but changes O_ASYNC at any time, which F_SETFL would
+ * take back. */
 static void set_blocking(struct reader *r, bool blocking)
 {
-	int flags = fcntl(r->fd, F_GETFL);
+	int on = !blocking;
 
-	if (flags >= 0)
-		fcntl(r->fd, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
+	ioctl(r->fd, FIONBIO, &on);
 }
 
 /* Answers soon after a thread that uses the CPU for long has begun to (since Linux 6.12). A higher

@@ -30,7 +30,9 @@ struct roots {
 	const char *driver; /* root directory of the vendor's driver; NULL, "": where it is found */
 	const char *state; /* --state: where a helper may write the state file; NULL: nowhere */
 	int spawner; /* socket to the process that starts helpers; 0: none */
+	int nvml; /* in the spawner: pcidevfs-nvml (gpu/nvml_ask.h); < 0: none */
 	int watch;   /* inotify that outlives the backend; 0: the backend makes one */
+	int log;     /* /dev/kmsg, of the caller; 0: nobody listens; < 0: -errno, why there is none */
 	struct node_owner usb_owner; /* --usb-owner: of the node of a USB device that a pod has */
 };
 
@@ -65,9 +67,11 @@ int backend_scan(struct backend *b, struct err *err);
 int backend_listen(struct backend *b, struct err *err);
 void backend_stop(struct backend *b);
 
-/* The members of struct world (txn.h). */
+/* The members of struct engine_world (txn.h). */
 int backend_observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err);
 int backend_guard(void *backend, const struct key *devs, size_t n, struct err *err);
+void backend_ask_drivers(void *backend, const struct key *devs, size_t n);
+void backend_opened(void *backend, const struct key *dev);
 int backend_observe_holders(void *backend, const struct key *devs, size_t n, uint64_t since,
 			    struct err *err);
 int backend_give_nodes(void *backend, const struct key *dev, struct err *err);
@@ -104,5 +108,8 @@ uint64_t backend_spawner_caps(void);
 bool backend_has_iommu(struct backend *b);
 /* Appends keyed lines such as "iommu=on", "uevents=ok", with what to do about it, for `health`. */
 void backend_health(struct backend *b, struct out *o);
+/* Calls tell() for each key and value of these that are worth an alert. */
+void backend_metrics(struct backend *b, void (*tell)(struct out *, const char *, const char *),
+		     struct out *o);
 
 #endif

@@ -11,7 +11,7 @@ __extension__ typedef unsigned __int128 change_bits;
 
 #define CH_BIT(n) ((change_bits)1 << (n))
 #define CH_IDENTITY CH_BIT(0) /* another device; no field of a device that stays has this bit */
-#define CH_ASKED CH_BIT(1) /* what is stored of VFs and profile */
+#define CH_ASKED CH_BIT(1) /* what is stored of VFs, profile and MIG layout */
 #define CH_OVERRIDE CH_BIT(2) /* resource_override */
 #define CH_FORMER CH_BIT(3) /* device_former_driver() */
 #define CH_NUMVFS CH_BIT(4)
@@ -50,7 +50,9 @@ __extension__ typedef unsigned __int128 change_bits;
 #define CH_VLAN CH_BIT(30)
 #define CH_TRUST CH_BIT(31)
 #define CH_SPOOFCHK CH_BIT(32)
-#define CH_FIXED 33 /* of them */
+#define CH_OFFERED_AS CH_BIT(33)
+#define CH_MIG CH_BIT(34) /* what the driver tells of MIG */
+#define CH_FIXED 35 /* of them */
 
 /* ... and one for each FACT_SHOWN of facts.def. */
 enum {

@@ -15,6 +15,10 @@
 
 struct err;
 
+/* User and group nobody, as the kernel has them: who runs as that can be killed only by that, or by
+ * CAP_KILL. */
+#define NOBODY_ID 65534
+
 #define CAP(name) (UINT64_C(1) << (CAP_##name))
 
 /* Keeps at most the capabilities `keep`, and makes only `use` of them effective; the rest is for
@@ -45,7 +49,8 @@ enum deny {
 	DENY_NS = 1 << 7,     /* enter another namespace */
 	/* clocks, reboot, kexec, swap, keys, raw I/O, bpf, io_uring, ...: never needed */
 	DENY_SYSTEM = 1 << 8,
-	DENY_ALL = (1 << 9) - 1
+	DENY_ALL = (1 << 9) - 1,
+	DENY_NET = 1 << 9, /* make a socket, of any family */
 };
 
 /* These calls fail with EPERM from now on, and so do all calls of another architecture's table. No

@@ -49,10 +49,11 @@ enum cap {
 	CAP_HOSTED = 1 << 16,	/* a USB device of a PCI controller: has the link controller */
 	CAP_PORT = 1 << 17,	/* on a USB hub's port, or made by a function: has a parent */
 	CAP_NAMED = 1 << 18,	 /* has a resource_name: not a PCI bridge */
+	CAP_MIG = 1 << 19,	 /* a GPU of a family that can be divided into instances: has mig/ */
 	CAP_END,	     /* above all of them */
 };
 
-enum kind {
+enum device_kind {
 	KIND_PCI,
 	KIND_SRIOV_GPU,
 	KIND_SRIOV_NIC,
@@ -92,7 +93,7 @@ struct device {
 	uint64_t birth;	     /* generation of its appearance: differs if it is plugged in again */
 	uint64_t generation; /* of its last change */
 	uint32_t caps;	     /* enum cap */
-	enum kind kind;
+	enum device_kind kind;
 	struct facts facts;
 	struct names names;
 	struct intent intent;
@@ -118,7 +119,7 @@ struct device {
 	char plan_query[320];	     /* the text that was written to plan */
 };
 
-const char *kind_name(enum kind kind);
+const char *kind_name(enum device_kind kind);
 const char *state_name(enum state state);
 
 /* Other members of its IOMMU group that forbid something; NULL: none does. */
@@ -175,6 +176,9 @@ void device_resource(const struct device *dev, char buf[static RESOURCE_NAME]);
 
 /* Likewise, but while a pod has it the name under which the pod got it. */
 void device_offered_as(const struct device *dev, char buf[static RESOURCE_NAME]);
+
+/* Why no vGPU can be made of this card now, a sentence after "no: "; "": one can. */
+const char *device_vgpu_lack(const struct device *dev);
 
 /* Is the node among facts.nodes? */
 bool device_has_node(const struct device *dev, const char *node);

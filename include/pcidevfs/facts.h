@@ -7,10 +7,10 @@
 #include <stdint.h>
 
 #include "pcidevfs/key.h"
+#include "pcidevfs/scheduler.h"
+#include "pcidevfs/valid.h"
 #include "pcidevfs/vfconf.h"
 
-#define DRIVER_NAME 48
-#define RESOURCE_NAME 112
 #define CRITICAL_TEXT 176
 #define GARBLED_TEXT 64
 #define HOST_SERIAL 44 /* an NVMe drive's has 20 characters */
@@ -18,9 +18,12 @@
 #define HOLDER_NAME 96
 #define INTERFACES_TEXT 192
 #define VGPU_LACK 192
+#define CARD_HEALTH 224
 #define VGPU_PARAMS 96 /* as long as a step's value */
+#define MIG_LAYOUT 160 /* "3g.40gb*2": seven names with their numbers */
 #define OWN_WORD 48    /* what a device says of itself */
 #define CALLED_NAME 44 /* 31 characters, as a disk may have, and " +9999" */
+#define SLOT_NAME 32   /* a number, or a location code */
 #define PROFILE_NAME 64 /* "NVIDIA RTXP6000-96C-24Q-VIRT" is a long one (spec/peers.md 1.10) */
 
 /* The last result of reading config space; only the first three are facts. */

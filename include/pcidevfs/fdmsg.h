@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#define FDMSG_FDS 4
+#define FDMSG_FDS 5
 
 /* Returns 0 or -errno. Never raises SIGPIPE, never blocks for long (a full socket is -EAGAIN). */
 int fdmsg_send(int sock, const void *msg, size_t size, const int *fds, size_t n);

@@ -74,6 +74,12 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on);
 /* Instead of intents_restore(): the model gets all that is stored for existing devices, as if it
  * held; nothing is applied. For a release. Fails if nothing could be stored, as intents_keep(). */
 int intents_note(struct intents *in, struct err *err);
+/* For a next process that begins the model anew: keeps in the copy what is applied now. Gives up
+ * after a second of the disk's. */
+void intents_leave(struct intents *in);
+/* That process, before intents_restore(): what was applied then counts as applied, so it shows at
+ * once, and what others have changed is drift. */
+void intents_go_on(struct intents *in);
 /* Starts no further passes. Call it before engine_end(). */
 void intents_stop(struct intents *in);
 /* A clean end, after engine_end(): claimed devices get back their former driver_override, so that

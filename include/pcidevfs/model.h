@@ -32,16 +32,16 @@ struct out;
 struct model;
 struct region_head;
 
-#define MODEL_ABI 45
+#define MODEL_ABI 53
 #define MODEL_MAX 131072 /* devices; 70 000 functions are required */
 
-enum action { ACTION_ADD, ACTION_CHANGE, ACTION_REMOVE };
+enum change_action { ACTION_ADD, ACTION_CHANGE, ACTION_REMOVE };
 
 struct change {
 	struct key key;
 	uint64_t birth;
 	uint64_t generation;
-	enum action action;
+	enum change_action action;
 	change_bits bits;
 };
 
@@ -58,7 +58,7 @@ extern const struct region_head model_layout;
 /* Address space for an arena, in bytes; pages are touched as devices come. */
 size_t model_arena_size(void);
 
-/* *ret_found: the arena has a valid model of this ABI, whose devices are now served; otherwise it
+/* *ret_found: the arena has a complete model of this ABI, whose devices are now served; otherwise it
  * is emptied. Changes that no observer had heard are queued again. */
 int model_new(void *arena, size_t size, struct model **ret, bool *ret_found, struct err *err);
 void model_free(struct model *m); /* the caller keeps the arena, which stays valid */
@@ -74,6 +74,9 @@ const struct device *model_find(struct model *m, const struct key *key);
 /* In the order of positions: start with *pos 0; stable while devices come and go (a directory
  * cookie). NULL at the end. */
 const struct device *model_next(struct model *m, size_t *pos);
+/* Likewise; costs less, for the record stays packed. The key is valid until the next edit, publish
+ * or removal. */
+const struct key *model_next_key(struct model *m, size_t *pos);
 /* Members of an IOMMU group in ascending address order. Stores at most max; returns the total. */
 size_t model_group(struct model *m, int32_t group, const struct device **ret, size_t max);
 #define CLAIM_MEMBERS 1024
@@ -99,7 +102,17 @@ size_t model_dropped(const struct model *m);
 /* For a model that begins anew where a former one was known: its changes and births get numbers
  * above this one. Call it before the first edit. */
 void model_count_from(struct model *m, uint64_t generation);
+/* Whoever would begin anew has all that a next process needs: from now on that one takes it over,
+ * and before it begins anew as well. */
+void model_complete(struct model *m);
+/* Was model_count_from() called? Then the devices are those that a former process had, under other
+ * births. */
+bool model_is_anew(const struct model *m);
 bool model_has_iommu(struct model *m);
+/* How far the kernel's log has been heard: the sequence number of the next record; 0: not at all.
+ * It is kept as long as the devices, which know what was heard. Without the lock. */
+uint64_t model_log_heard(const struct model *m);
+void model_set_log_heard(struct model *m, uint64_t next);
 /* Somebody but restore writes to a file of this device; one that is not here is passed over. */
 void model_wrote(struct model *m, const struct key *key);
 /* When that last was the case of any device of dev's card, as now_ms(); 0: never. */

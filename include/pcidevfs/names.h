@@ -22,9 +22,6 @@ void names_fill(const struct ids *ids, const struct facts *f, struct names *ret)
 void names_resource(const char *vendor, const char *product, uint16_t device, char *buf,
 		    size_t size);
 
-/* Does kubelet accept it as an extended resource's name: a DNS-1123 subdomain, '/', a name? */
-bool names_qualified(const char *resource);
-
 /* "3D controller: NVIDIA Corporation GA107GL [A2 / A16]"; class_name is the subclass's, else the
  * class's name; each may be NULL. Text that does not fit is cut between characters. */
 void names_description(const struct facts *facts, const char *class_name, const char *vendor,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parses a line of pairs, as out_pair() writes them, in place: of inventory, events, profiles. */
+/* Parses lines of pairs, as out_pair() writes them, in place: of inventory, events, profiles. */
 #ifndef PCIDEVFS_PAIR_H
 #define PCIDEVFS_PAIR_H
 
@@ -18,5 +18,7 @@ struct pair {
  * invalid escape, a value without a key.
  */
 int pair_next(char **cursor, struct pair *ret);
+/* The next line of a text that is not empty; NULL: there is none. The text is overwritten. */
+char *line_next(char **cursor);
 
 #endif

@@ -72,6 +72,9 @@ struct method {
 	uint64_t (*doubts)(const struct device *dev, const struct request *request);
 	/* ask for holders and host_critical before planning */
 	bool guarded;
+	/* Its drivers are asked for what they alone tell, before planning and behind the steps:
+	 * engine_world.ask_drivers. */
+	bool told;
 	/* The capabilities that its devices have, all of them; can() (may be NULL) decides besides. */
 	uint32_t caps;
 	bool (*can)(const struct device *dev);

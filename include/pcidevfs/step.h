@@ -24,6 +24,8 @@ struct verb {
 	unsigned int deadline_ms; /* DESIGN.md 4; scaled by --deadline */
 	/* learn, or run before it writes, fills step->former, then sets step->recorded */
 	bool records;
+	/* A run that fails may have done a part: it is undone like one that was done. */
+	bool partial;
 	bool remakes; /* undo recreates devices that run removed */
 	/* Independent of other cards: it may run beside the neighbouring steps of such verbs that
 	 * are for another card (the parent of the device, or the device if it has none). */

@@ -42,7 +42,7 @@ struct actor {
 
 /* The backend's functions for the engine; filled by main. All may block for as long as their
  * deadlines. Executors call them without any lock. */
-struct world {
+struct engine_world {
 	void *backend;
 	const struct method *const *methods; /* NULL-terminated */
 	const struct verb *const *verbs;     /* all verbs of steps, NULL-terminated */
@@ -69,6 +69,12 @@ struct world {
 	/* Asks who holds these devices, NULL: all, by a look that begins after that time (us). */
 	int (*observe_holders)(void *backend, const struct key *devs, size_t n, uint64_t since,
 			       struct err *err);
+	/* Asks the drivers of these devices for facts that sysfs does not have (method.told). May be
+	 * NULL. */
+	void (*ask_drivers)(void *backend, const struct key *devs, size_t n);
+	/* Somebody opens a file with facts of this device's driver: asks it again if they are older
+	 * than a change, and waits for that, some seconds at most. May be NULL. */
+	void (*opened)(void *backend, const struct key *dev);
 	/* One call on the state file by a helper, which may write where the daemon may not: "make"
 	 * (the directory), "create" (the new file), "append" text to it, "sync", "rename" it to the
 	 * state file, "sync_dir". Waits for the disk. text has no NUL and less than
@@ -108,7 +114,7 @@ struct journal_conf {
 
 struct engine_conf {
 	struct model *model;
-	struct world world;
+	struct engine_world world;
 	struct keeper keeper; /* keep may be NULL */
 	struct journal_conf journal;
 	double deadline_factor;
@@ -176,7 +182,7 @@ void txn_interrupt(struct engine *e, uint64_t tag);
 int engine_defer(struct engine *e, const struct actor *who, void (*run)(void *ctx), void *ctx);
 /* Fills err for such a result. */
 void engine_refuse(int r, const struct actor *who, struct err *err);
-const struct world *engine_world(const struct engine *e);
+const struct engine_world *engine_world(const struct engine *e);
 
 /* Plans without doing: prints the steps into o; a refusal has its sentence and leaves o alone.
  * Observes first what an operation would, and may take as long: not for the FUSE thread. */

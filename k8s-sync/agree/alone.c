@@ -66,14 +66,17 @@ void alone_to_tree(const struct value *v, struct out *lines)
 	const struct claim_kind *k = v->row->claim;
 	const char *has = dev_get(v->dev, "resource_name"), *slash = strchr(has, '/');
 	bool alone = has_claim(v) && asks_alone(v), named = alone_is_name(v->w, k, has);
+	const struct at at = { v->w, v->dev, v->object };
 	char name[OBJECT_NAME];
 
 	if (!slash)
 		return;
 	if (alone && !(named && k->by_address) && strcmp(slash + 1, v->name)) {
 		choose(v, name);
-		out_printf(lines, "%s/resource_name %.*s/%s\n", v->dev->id, (int)(slash - has), has,
-			   name);
+		if (!strcmp(part_of(adopt_override(&at)), name))
+			has = adopt_override(&at); /* with the domain that kubelet has it by */
+		out_printf(lines, "%s/resource_name %.*s/%s\n", v->dev->id, (int)strcspn(has, "/"),
+			   has, name);
 	} else if (!alone && named) {
 		out_printf(lines, "%s/resource_name none\n", v->dev->id);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Claims: objects beside the device's own, whose user's name is the tree's `claim`. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "agree.h"
@@ -74,11 +75,11 @@ static int pci_check(const struct world *w, json_object *o, struct err *err)
 			err, EINVAL,
 			"metadata.name: the claim of %s on node %s must be called %s, or be owned by that PCIDevice and not have the name of another one",
 			address, w->node, should);
-	if (d && js_meta(o, "annotations", SKIP_BINDING) && strcmp(dev_get(d, "kind"), "vgpu"))
-		return fail(
-			err, EINVAL,
-			"metadata.annotations: " SKIP_BINDING " is for vGPUs, but %s is not one; without it the claim binds it",
-			address);
+	if (d && js_meta(o, "annotations", SKIP_BINDING) && !dev_is_vgpu(d))
+		return fail(err, EINVAL,
+			    "metadata.annotations: " SKIP_BINDING
+			    " is for vGPUs, but %s is not one; without it the claim binds it",
+			    address);
 	return 0;
 }
 
@@ -120,10 +121,19 @@ json_object *claims_odd(const struct world *w)
 
 /* ---- a device's claim */
 
+enum claim_whose claim_whose(const struct value *v)
+{
+	if (!v->claim || object_is_deleted(v->claim))
+		return WHOSE_USERS;
+	if (writers_is_us(v->claim, WRITTEN_USER))
+		return WHOSE_OURS;
+	return note_uid(v) && note_is_old(v) ? WHOSE_ANEW : WHOSE_USERS;
+}
+
 bool claim_look(struct value *v)
 {
 	const struct claim_kind *k = v->row->claim;
-	json_object *named = object_find(v->w, k->claim, v->name), *odd = NULL;
+	json_object *named = object_find(v->w, k->claim, v->name), *odd = NULL, *had;
 
 	if (named && !k->check(v->w, named, NULL))
 		v->claim = named;
@@ -132,9 +142,25 @@ bool claim_look(struct value *v)
 	else if (named)
 		return false;
 	STR_COPY(v->cluster, "none");
+	STR_COPY(v->had, "none");
+	had = v->claim ?: json_object_object_get(v->w->left[k->claim], v->name);
+	if (had)
+		claim_value(js_text(had, "spec.userName"), v->had, sizeof(v->had));
 	if (v->claim && !object_is_deleted(v->claim))
-		claim_value(js_text(v->claim, "spec.userName"), v->cluster, sizeof(v->cluster));
+		STR_COPY(v->cluster, v->had);
 	return true;
+}
+
+bool claim_is_missed(const struct world *w, enum kind_id kind, json_object *o)
+{
+	const struct claim_kind *k = claim_kind_of(kind);
+	json_object *device = k ? object_find(w, k->device, js_text(o, "metadata.name")) : NULL;
+	const char *note = js_meta(device, "annotations", NOTE_PREFIX "claim");
+	const char *to = note ? strchr(note, '<') : NULL;
+	char user[ACCORD_VALUE];
+
+	claim_value(js_text(o, "spec.userName"), user, sizeof(user));
+	return to && !strcmp(to + 1, user);
 }
 
 void claim_to_cluster(const struct value *v, struct actions *list)
@@ -145,7 +171,9 @@ void claim_to_cluster(const struct value *v, struct actions *list)
 	json_object *o;
 
 	if (!v->claim) {
-		action_add(list, ACT_CREATE, id, v->name, want_new(&at, id, v->name));
+		o = want_new(&at, id, v->name);
+		js_set_text(o, "spec.userName", group_user(v));
+		action_add(list, ACT_CREATE, id, v->name, o);
 		return;
 	}
 	if (object_is_deleted(v->claim))
@@ -155,7 +183,7 @@ void claim_to_cluster(const struct value *v, struct actions *list)
 		return;
 	}
 	o = patch_of(v->claim);
-	js_set_text(o, "spec.userName", v->tree);
+	js_set_text(o, "spec.userName", group_user(v));
 	alone_to_cluster(v, o);
 	action_add(list, ACT_PATCH, id, name, o);
 }
@@ -173,6 +201,39 @@ bool claims_make(const struct world *w, enum kind_id kind, const struct inv_dev 
 	const struct claim_kind *k = claim_kind_of(kind);
 
 	return k && kinds[k->device].wanted(w, d) && *dev_get(d, "claim");
+}
+
+/* ---- a device that is away */
+
+/* What the tree has stored about it; what it knows nothing of is forgotten. */
+static bool is_forgotten(const struct verdict *v)
+{
+	return v && !v->running && v->seen == SEEN_AWAY && (!v->err.code || v->err.code == EINVAL);
+}
+
+bool claims_forget(const struct world *w, enum kind_id kind, json_object *o, struct actions *list)
+{
+	const char *name = js_text(o, "metadata.name");
+	const char *id = kind == USB_DEVICE ? js_meta(o, "annotations", USB_PORT)
+					    : js_text(o, "status.address");
+
+	for (size_t r = 0; r < n_value_rows && id && *id; r++) {
+		const struct value v = { .w = w, .row = &value_rows[r], .object = o };
+		const struct claim_kind *k = v.row->claim;
+		struct out lines = { 0 };
+		char about[80];
+
+		if (v.row->kind != kind || !k || !w->listed[k->claim] || w->left_out[k->claim] ||
+		    !js_meta(o, "annotations", NOTE_PREFIX "claim") ||
+		    object_find(w, k->claim, name) || json_object_object_get(w->odd, id))
+			continue;
+		snprintf(about, sizeof(about), "%.60s/claim", id);
+		if (is_forgotten(verdict_about(w, about)))
+			return true;
+		out_printf(&lines, "forget %.60s\n", id);
+		ask_tree(&v, about, SEEN_AWAY, &lines, list);
+	}
+	return false;
 }
 
 /* ---- what is said about it */
@@ -198,6 +259,8 @@ static void claim_standing(const struct value *v, json_object *o, struct standin
 		ret->holds = true;
 	} else if (v->verdict && v->verdict->err.code) {
 		stands(ret, "Refused", v->verdict->err.text);
+	} else if (late_is(v, text)) {
+		stands(ret, "Pending", text);
 	}
 }
 
@@ -220,13 +283,26 @@ static void strip_finalizer(const struct claim_kind *k, json_object *o, struct a
 	action_add(list, ACT_PATCH, k->claim, js_text(o, "metadata.name"), patch);
 }
 
+/* Its name is that of another node's object, which that node alone may write
+ * (deploy/kubernetes/rbac.yaml). */
+static bool is_anothers(const struct world *w, const struct claim_kind *k, const char *name)
+{
+	const char *dash = strrchr(name, '-');
+	size_t n = dash ? strspn(dash + 1, "0123456789abcdef") : 0;
+
+	return k->by_address && !k->named(w, name) && n >= 9 && n <= 13 && !dash[1 + n];
+}
+
 static void complete(const struct world *w, const struct value_row *row, json_object *o,
 		     struct actions *list)
 {
 	const struct claim_kind *k = row->claim;
+	const char *name = js_text(o, "metadata.name");
 	struct at at = { .w = w, .was = o };
+	_json_ json_object *want = NULL;
 	struct standing s = { 0 };
 	struct err err = { 0 };
+	bool foreign = is_anothers(w, k, name), told = false; /* by its verdict */
 	struct value v;
 
 	if (object_is_deleted(o)) {
@@ -237,20 +313,22 @@ static void complete(const struct world *w, const struct value_row *row, json_ob
 		stands(&s, "Invalid", err.text);
 	} else if (!(at.dev = k->find(w, o, &err))) {
 		stands(&s, "NoDevice", err.text);
-	} else {
-		json_object *want = want_main(&at, k->claim, js_text(o, "metadata.name"));
-
-		if (!js_covers(o, want))
-			action_add(list, ACT_APPLY, k->claim, js_text(o, "metadata.name"),
-				   json_object_get(want));
-		json_object_put(want);
-		if (value_look(w, row, at.dev, &v)) {
-			claim_standing(&v, o, &s);
-		} else if (!kinds[k->device].wanted(w, at.dev)) {
-			unwanted_why(w, at.dev, err.text);
-			stands(&s, "Refused", err.text);
-		}
+	} else if (value_look(w, row, at.dev, &v)) {
+		claim_standing(&v, o, &s);
+		told = v.claim == o;
+	} else if (!kinds[k->device].wanted(w, at.dev)) {
+		unwanted_why(w, at.dev, err.text);
+		stands(&s, "Refused", err.text);
 	}
+	/* Of thousands of claims not each can be an Event: only where it cannot be a condition. */
+	if (s.type && !told && (foreign || !kind_tells(w, k->claim)))
+		event_add(list, ACT_EVENT, k->claim, o, s.reason, s.message);
+	if (foreign)
+		return;
+	/* Without a device it gets the Node as its owner, and goes with it. */
+	want = want_main(&at, k->claim, name);
+	if (!js_covers(o, want))
+		action_add(list, ACT_APPLY, k->claim, name, json_object_get(want));
 	if (s.type)
 		ensure_status(&at, k->claim, &s, list);
 }

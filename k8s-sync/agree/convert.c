@@ -7,6 +7,7 @@
 #include "inventory.h"
 #include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"
+#include "pcidevfs/valid.h"
 #include "tables.h"
 
 json_object *conv_text(const struct at *at, const char *value)
@@ -37,17 +38,20 @@ json_object *conv_is_set(const struct at *at, const char *value)
 	return json_object_new_boolean(*value != '\0');
 }
 
-/* Whoever goes back to such a driver gives nothing back to the host. */
-static bool is_vfio(const char *driver)
+/* One that was named stays while a new daemon reads pending. A ResourceClaim is not a pod. */
+json_object *conv_pod(const struct at *at, const char *value)
 {
-	size_t n = strlen(driver), end = strlen("vfio-pci");
-	const char *last = n < end ? "" : driver + n - end;
+	const char *was = js_meta(at->was, "annotations", ALLOCATED_TO);
+	const char *pod = strchr(value, '/');
 
-	return !strcmp(last, "vfio-pci") || !strcmp(last, "vfio_pci");
+	if (!strcmp(value, "pending"))
+		return was ? conv_text(at, was) : NULL;
+	if (!pod)
+		return NULL;
+	return json_object_new_string_len(value, (int)(pod + 1 + strcspn(pod + 1, "/") - value));
 }
 
-/* Is the object still about the card that it was about? Another one may have its address now. */
-static bool is_same_card(const struct at *at)
+bool object_is_same(const struct at *at)
 {
 	static const char *const ids[][2] = { { "status.vendorId", "vendor" },
 					      { "status.deviceId", "device" } };
@@ -62,35 +66,40 @@ static bool is_same_card(const struct at *at)
 	return true;
 }
 
-/* The host's driver when the object was made; it stays while the card does. */
+/* The host's driver when the object was made; it stays while the card does. Whoever goes back to a
+ * driver for guests gives nothing back to the host. */
 json_object *conv_first_driver(const struct at *at, const char *value)
 {
 	const char *was = js_meta(at->was, "annotations", FIRST_DRIVER);
 	const char *former = dev_get(at->dev, "former_driver");
 
-	if (was && !is_vfio(was) && is_same_card(at))
-		return conv_text(at, was);
-	if (*former)
+	if (was && (driver_is_vfio(was) || !object_is_same(at)))
+		was = NULL;
+	if ((!was || !*was) && *former)
 		return conv_text(at, former);
-	return conv_text(at, is_vfio(value) ? "" : value);
+	return conv_text(at, was ?: driver_is_vfio(value) ? "" : value);
 }
 
 /* A function that is no vGPU yet has no name of its own in the tree: its card's. */
 json_object *conv_resource(const struct at *at, const char *value)
 {
 	const struct inv_dev *pf = inventory_find(at->w->inv, dev_get(at->dev, "physfn"));
+	const char *before = adopt_name(at);
 
+	if (*before)
+		return conv_text(at, before);
 	return conv_text(at, *value || !pf ? value : dev_get(pf, "resource_name"));
 }
 
-/* The name of its PF's object. */
+/* The name of its PF's object; none where a label does not take it. */
 static json_object *parent(const struct at *at, const char *physfn, const char *kind,
 			   enum kind_id id)
 {
 	const struct inv_dev *pf = inventory_find(at->w->inv, physfn);
 	char name[OBJECT_NAME];
 
-	if (!pf || strcmp(dev_get(pf, "kind"), kind) || !object_name(at->w, id, pf, name))
+	if (!pf || strcmp(dev_get(pf, "kind"), kind) || !object_name(at->w, id, pf, name) ||
+	    strlen(name) > LABEL_VALUE)
 		return NULL;
 	return json_object_new_string(name);
 }
@@ -121,7 +130,7 @@ json_object *conv_net_status(const struct at *at, const char *value)
 	if (*value && strcmp(value, "0"))
 		return conv_text(at, "sriovNetworkDeviceEnabled");
 	return *js_text(at->was, "status.status") ? conv_text(at, "sriovNetworkDeviceDisabled")
-						   : NULL;
+						  : NULL;
 }
 
 /* What the claim took it from: the tree knows, or it was known before the tree did. */
@@ -134,7 +143,7 @@ json_object *conv_unbound(const struct at *at, const char *value)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
-		if (known[i] && *known[i] && !is_vfio(known[i]))
+		if (known[i] && *known[i] && !driver_is_vfio(known[i]))
 			return conv_text(at, known[i]);
 	return NULL;
 }

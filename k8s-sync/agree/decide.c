@@ -6,7 +6,6 @@
 #include "agree.h"
 #include "inventory.h"
 #include "pcidevfs/util.h"
-#include "words.h"
 
 /* ---- actions */
 
@@ -23,6 +22,18 @@ struct action *action_add(struct actions *list, enum action_kind act, enum kind_
 	STR_COPY(a->name, name);
 	actions_append(list, a);
 	return a;
+}
+
+void event_add(struct actions *list, enum action_kind act, enum kind_id kind, json_object *about,
+	       const char *reason, const char *sentence)
+{
+	struct action *a = action_add(list, act, kind, js_text(about, "metadata.name"),
+				      json_object_get(about));
+
+	if (!a)
+		return;
+	a->reason = reason;
+	a->lines = strdup(sentence);
 }
 
 void actions_append(struct actions *list, struct action *a)
@@ -44,8 +55,16 @@ void actions_free(struct action *a)
 
 /* ---- objects made of devices */
 
-/* Notes of agreement are written by values.c, and stay otherwise. */
-static void keep_notes(json_object *want, json_object *was)
+static bool is_field(const struct kind *k, enum part part, const char *name)
+{
+	for (size_t i = 0; i < k->n_fields; i++)
+		if (k->fields[i].part == part && !strcmp(k->fields[i].name, name))
+			return true;
+	return false;
+}
+
+/* Notes of agreement are written by notes.c, and stay otherwise. */
+static void keep_notes(json_object *want, const struct kind *k, json_object *was)
 {
 	json_object *m = js_get(was, "metadata.annotations");
 
@@ -53,7 +72,8 @@ static void keep_notes(json_object *want, json_object *was)
 		return;
 	json_object_object_foreach(m, key, value)
 	{
-		if (!strncmp(key, NOTE_PREFIX, strlen(NOTE_PREFIX)))
+		if (!strncmp(key, NOTE_PREFIX, strlen(NOTE_PREFIX)) &&
+		    !is_field(k, ANNOTATION, key))
 			js_set_meta(want, "annotations", key, json_object_get_string(value));
 	}
 }
@@ -81,25 +101,48 @@ json_object *want_main(const struct at *at, enum kind_id id, const char *name)
 		js_set_meta(want, "labels", "nodename", at->w->node);
 	object_fill(want, k, LABEL, at);
 	object_fill(want, k, ANNOTATION, at);
-	keep_notes(want, at->was);
+	keep_notes(want, k, at->was);
 	add_owners(want, at, k);
 	if (k->empty_spec)
 		js_set(want, "spec", json_object_new_object());
 	return want;
 }
 
-/* An annotation that a table names and that shall be gone. */
-static bool has_more(const struct kind *k, json_object *was, json_object *want)
+/* An apply takes out what we alone own. What another manager wrote as well, or wrote alone, goes by
+ * a merge patch, as soon as the object has all that it shall have. */
+static void strip(const struct at *at, enum kind_id id, enum action_kind act, const char *path,
+		  json_object *nulls, struct actions *list)
 {
+	json_object *patch;
+
+	if (!nulls)
+		return;
+	patch = json_object_new_object();
+	js_set(patch, path, nulls);
+	js_set_text(patch, "metadata.resourceVersion",
+		    js_text(at->was, "metadata.resourceVersion"));
+	js_set_text(patch, "metadata.uid", js_text(at->was, "metadata.uid"));
+	action_add(list, act, id, js_text(at->was, "metadata.name"), patch);
+}
+
+/* The labels and annotations that the table names and that shall be gone. */
+static json_object *meta_surplus(const struct kind *k, json_object *was, json_object *want)
+{
+	json_object *nulls = NULL;
+
 	for (size_t i = 0; i < k->n_fields; i++) {
 		const struct field *f = &k->fields[i];
 		const char *part = f->part == LABEL ? "labels" : "annotations";
 
-		if (f->part <= ANNOTATION && js_meta(was, part, f->name) &&
-		    !js_meta(want, part, f->name))
-			return true;
+		if (f->part > ANNOTATION || !js_meta(was, part, f->name) ||
+		    js_meta(want, part, f->name))
+			continue;
+		nulls = nulls ?: json_object_new_object();
+		if (!js_get(nulls, part))
+			js_set(nulls, part, json_object_new_object());
+		json_object_object_add(js_get(nulls, part), f->name, NULL);
 	}
-	return false;
+	return nulls;
 }
 
 json_object *want_new(const struct at *at, enum kind_id id, const char *name)
@@ -114,81 +157,64 @@ json_object *want_new(const struct at *at, enum kind_id id, const char *name)
 static void ensure_main(const struct at *at, enum kind_id id, const char *name,
 			struct actions *list)
 {
-	json_object *want = want_main(at, id, name);
+	_json_ json_object *want = want_main(at, id, name);
 
-	if (!object_find(at->w, id, name) || !js_covers(at->was, want) ||
-	    has_more(&kinds[id], at->was, want))
-		action_add(list, ACT_APPLY, id, name, want);
-	else
-		json_object_put(want);
+	if (!object_find(at->w, id, name) || !js_covers(at->was, want)) {
+		action_add(list, ACT_APPLY, id, name, json_object_get(want));
+		return;
+	}
+	strip(at, id, ACT_PATCH, "metadata", meta_surplus(&kinds[id], at->was, want), list);
 }
 
 /* Not applied: what an apply has set, and the next one does not, goes. A field that is there may be
- * a user's. */
+ * a user's; one that is not comes later where its value was not known. */
 static void ensure_spec(const struct at *at, enum kind_id id, const char *name,
 			struct actions *list)
 {
-	_json_ json_object *want = json_object_new_object();
-	json_object *patch;
+	_json_ json_object *want = json_object_new_object(), *patch = patch_of(at->was);
+	json_object *was = js_get(at->was, "spec"), *lacks = json_object_new_object();
+	bool all = !object_has_spec(id, at->was);
 
+	js_set(want, "spec", json_object_new_object());
 	object_fill(want, &kinds[id], SPEC, at);
-	if (!js_get(want, "spec") || object_has_spec(id, at->was))
-		return;
-	values_fill(want, id, at->dev);
-	patch = patch_of(at->was);
-	js_set(patch, "spec", json_object_get(js_get(want, "spec")));
-	action_add(list, ACT_PATCH, id, name, patch);
+	if (all && json_object_object_length(js_get(want, "spec")))
+		values_fill(want, id, at->dev);
+	json_object_object_foreach(js_get(want, "spec"), key, value)
+	{
+		if (all || !js_get(was, key))
+			json_object_object_add(lacks, key, json_object_get(value));
+	}
+	js_set(patch, "spec", lacks);
+	if (json_object_object_length(lacks))
+		action_add(list, ACT_PATCH, id, name, json_object_get(patch));
 }
 
 /* ---- status */
 
-/* The table's fields are ours alone, to the last member. */
-static bool status_differs(const struct kind *k, json_object *was, json_object *want)
+/* What of the status shall be gone, for a merge patch: the table's fields are ours alone, to the
+ * last member. */
+static json_object *status_surplus(const struct kind *k, json_object *was, json_object *want)
 {
+	json_object *has = js_get(was, "status"), *wants = js_get(want, "status");
+	json_object *nulls = NULL;
+
 	for (size_t i = 0; i < k->n_fields; i++) {
-		char path[128];
+		const char *field = k->fields[i].name;
+		json_object *value = json_object_object_get(has, field), *inner;
 
-		snprintf(path, sizeof(path), "status.%s", k->fields[i].name);
-		if (k->fields[i].part == STATUS &&
-		    !json_object_equal(js_get(was, path), js_get(want, path)))
-			return true;
+		if (k->fields[i].part != STATUS || !value)
+			continue;
+		inner = js_surplus(value, json_object_object_get(wants, field));
+		if (!inner && json_object_object_get(wants, field))
+			continue;
+		nulls = nulls ?: json_object_new_object();
+		json_object_object_add(nulls, field, inner);
 	}
-	return false;
-}
-
-static json_object *condition_of(json_object *o, const char *type)
-{
-	return js_find(js_get(o, "status.conditions"), "type", type);
-}
-
-static bool has_condition(json_object *o)
-{
-	return condition_of(o, "Released") || condition_of(o, "Applied") ||
-	       condition_of(o, "Present");
-}
-
-/* The time is that of the last change of its status word. */
-static void add_condition(json_object *want, const struct at *at, const struct standing *s)
-{
-	const char *status = s->holds ? "True" : "False", *time = at->w->now;
-	json_object *all, *c, *old;
-	_free_ char *message = NULL;
-
-	if (at->w->no_conditions || !s->type)
-		return;
-	message = words_for_cluster(s->message);
-	old = condition_of(at->was, s->type);
-	if (old && !strcmp(js_text(old, "status"), status))
-		time = js_text(old, "lastTransitionTime");
-	c = json_object_new_object();
-	js_set_text(c, "type", s->type);
-	js_set_text(c, "status", status);
-	js_set_text(c, "reason", s->reason);
-	js_set_text(c, "message", message ?: s->message);
-	js_set_text(c, "lastTransitionTime", time);
-	all = json_object_new_array();
-	json_object_array_add(all, c);
-	js_set(want, "status.conditions", all);
+	if (conditions_stale(was, want)) {
+		nulls = nulls ?: json_object_new_object();
+		json_object_object_add(nulls, "conditions", conditions_left(was, want));
+	}
+	return nulls;
 }
 
 static json_object *want_status(const struct at *at, enum kind_id id, const char *name,
@@ -197,7 +223,8 @@ static json_object *want_status(const struct at *at, enum kind_id id, const char
 	json_object *want = object_new(&kinds[id], name, at->was);
 
 	object_fill(want, &kinds[id], STATUS, at);
-	add_condition(want, at, s);
+	if (kind_tells(at->w, id))
+		conditions_add(want, at, id, s);
 	return want;
 }
 
@@ -205,13 +232,12 @@ void ensure_status(const struct at *at, enum kind_id id, const struct standing *
 		   struct actions *list)
 {
 	const char *name = js_text(at->was, "metadata.name");
-	json_object *want = want_status(at, id, name, s);
-	bool stale = !s->type && has_condition(at->was);
+	_json_ json_object *want = want_status(at, id, name, s);
 
-	if (!js_covers(at->was, want) || status_differs(&kinds[id], at->was, want) || stale)
-		action_add(list, ACT_STATUS, id, name, want);
+	if (!js_covers(at->was, want))
+		action_add(list, ACT_STATUS, id, name, json_object_get(want));
 	else
-		json_object_put(want);
+		strip(at, id, ACT_STRIP, "status", status_surplus(&kinds[id], at->was, want), list);
 }
 
 /* ---- all */
@@ -249,11 +275,34 @@ json_object *delete_body(json_object *o)
 	return body;
 }
 
+/* The core Node is another one than that which owns it: it would go with that. The other owners,
+ * objects of devices, stay. */
+static void move(const struct world *w, enum kind_id id, json_object *o, struct actions *list)
+{
+	json_object *all = js_get(o, "metadata.ownerReferences"), *patch, *owners;
+
+	if (!*w->node_uid || !strcmp(js_text(js_find(all, "kind", "Node"), "uid"), w->node_uid))
+		return;
+	patch = patch_of(o);
+	owners = json_object_new_array();
+	js_set(patch, "metadata.ownerReferences", owners);
+	for (size_t i = 0; i < js_length(all); i++) {
+		json_object *owner = json_object_array_get_idx(all, i);
+
+		if (strcmp(js_text(owner, "kind"), "Node"))
+			json_object_array_add(owners, json_object_get(owner));
+	}
+	object_own(patch, "v1", "Node", w->node, w->node_uid);
+	action_add(list, ACT_PATCH, id, js_text(o, "metadata.name"), patch);
+}
+
 /* Its device is gone, and it is the only one who knows what was agreed or asked. */
 static void keep(const struct world *w, enum kind_id id, json_object *o, struct actions *list)
 {
 	const struct at at = { .w = w, .was = o };
 	struct standing s = { .type = "Present", .reason = "NoDevice" };
+
+	move(w, id, o, list);
 
 	snprintf(s.message, sizeof(s.message),
 		 "node %s has no such device now; the object stays, as it tells what was agreed",
@@ -263,9 +312,12 @@ static void keep(const struct world *w, enum kind_id id, json_object *o, struct 
 
 static bool is_here(const struct world *w, json_object *o)
 {
-	const char *address = js_text(o, "spec.address");
+	static const char *const paths[] = { "spec.address", "status.address", "spec.gpuAddress" };
 
-	return inventory_find(w->inv, *address ? address : js_text(o, "status.address"));
+	for (size_t i = 0; i < ARRAY_SIZE(paths); i++)
+		if (inventory_find(w->inv, js_text(o, paths[i])))
+			return true;
+	return false;
 }
 
 /* Objects that no device has made. */
@@ -276,7 +328,7 @@ static void drop_stale(const struct world *w, enum kind_id id, json_object *made
 	{
 		if (object_is_deleted(o) || json_object_object_get_ex(made, name, NULL))
 			continue;
-		if (values_keep(id, o) && !is_here(w, o))
+		if (values_keep(w, id, o) && !is_here(w, o) && !claims_forget(w, id, o, list))
 			keep(w, id, o, list);
 		else
 			action_add(list, ACT_DELETE, id, name, delete_body(o));
@@ -315,6 +367,7 @@ struct action *decide(const struct world *given)
 	if (!decide_ready(given))
 		return NULL;
 	w.odd = claims_odd(&w);
+	w.uses = conditions_uses(&w);
 	for (enum kind_id id = 0; id < KINDS; id++)
 		if (kinds[id].wanted && w.listed[id])
 			ensure_all(&w, id, &list);
@@ -323,6 +376,7 @@ struct action *decide(const struct world *given)
 	values_decide(&w, &list);
 	lines_keep(&w, &list);
 	json_object_put(w.odd);
+	json_object_put(w.uses);
 	return list.first;
 }
 
@@ -350,8 +404,7 @@ json_object *decide_print(const struct world *w)
 		if (kinds[id].of_node)
 			json_object_array_add(all, whole(w, id, NULL, w->node));
 		for (size_t i = 0; i < w->inv->n; i++)
-			if (is_made(w, id, w->inv->v[i]) &&
-			    object_name(w, id, w->inv->v[i], name))
+			if (is_made(w, id, w->inv->v[i]) && object_name(w, id, w->inv->v[i], name))
 				json_object_array_add(all, whole(w, id, w->inv->v[i], name));
 	}
 	return all;

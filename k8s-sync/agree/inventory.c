@@ -179,3 +179,20 @@ bool dev_has(const struct inv_dev *d, const char *key)
 {
 	return value_of(d, key);
 }
+
+bool dev_is_vgpu(const struct inv_dev *d)
+{
+	return !strcmp(dev_get(d, "kind"), "vgpu");
+}
+
+bool dev_is_busy(const struct inv_dev *d)
+{
+	return !strcmp(dev_get(d, "state"), "busy");
+}
+
+bool dev_is_one_group(const struct inv_dev *a, const struct inv_dev *b)
+{
+	const char *group = dev_get(a, "iommu_group");
+
+	return *group && !strcmp(group, dev_get(b, "iommu_group"));
+}

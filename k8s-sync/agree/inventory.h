@@ -34,5 +34,10 @@ const struct inv_dev *inventory_find(const struct inventory *inv, const char *id
 /* Never NULL: "" if the tree says none or has no such key for this device. */
 const char *dev_get(const struct inv_dev *d, const char *key);
 bool dev_has(const struct inv_dev *d, const char *key);
+bool dev_is_vgpu(const struct inv_dev *d);
+/* An operation runs on it: what is read in its midst holds for its time only. */
+bool dev_is_busy(const struct inv_dev *d);
+/* Are both in one IOMMU group? */
+bool dev_is_one_group(const struct inv_dev *a, const struct inv_dev *b);
 
 #endif

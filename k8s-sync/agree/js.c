@@ -90,6 +90,11 @@ void js_set_meta(json_object *o, const char *part, const char *key, const char *
 				       json_object_new_string(value));
 }
 
+void js_unset_meta(json_object *o, const char *part, const char *key)
+{
+	json_object_object_add(child(child(o, "metadata"), part), key, NULL);
+}
+
 size_t js_length(json_object *list)
 {
 	return json_object_is_type(list, json_type_array) ? json_object_array_length(list) : 0;
@@ -146,6 +151,26 @@ bool js_covers(json_object *have, json_object *want)
 			return false;
 	}
 	return true;
+}
+
+json_object *js_surplus(json_object *have, json_object *want)
+{
+	json_object *nulls = NULL;
+
+	if (!json_object_is_type(have, json_type_object) ||
+	    !json_object_is_type(want, json_type_object))
+		return NULL;
+	json_object_object_foreach(have, key, value)
+	{
+		json_object *w, *inner = NULL;
+
+		if (json_object_object_get_ex(want, key, &w) && !(inner = js_surplus(value, w)))
+			continue;
+		if (!nulls)
+			nulls = json_object_new_object();
+		json_object_object_add(nulls, key, inner);
+	}
+	return nulls;
 }
 
 /* ---- YAML: strings in double quotes are those of JSON */

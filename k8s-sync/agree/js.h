@@ -31,9 +31,14 @@ json_object *js_find(json_object *list, const char *path, const char *text);
 void js_set(json_object *o, const char *path, json_object *value);
 void js_set_text(json_object *o, const char *path, const char *text);
 void js_set_meta(json_object *o, const char *part, const char *key, const char *value);
+/* Of a merge patch: takes it out. */
+void js_unset_meta(json_object *o, const char *part, const char *key);
 
 /* Does `have` hold all that `want` holds? Members only of `have` are others' business. */
 bool js_covers(json_object *have, json_object *want);
+/* The members of `have` that `want` lacks, each as the null of a merge patch, which takes it out.
+ * NULL: it lacks none. Members of lists do not count. */
+json_object *js_surplus(json_object *have, json_object *want);
 
 /* As JSON, without a blank; valid until o changes. */
 const char *js_line(json_object *o);

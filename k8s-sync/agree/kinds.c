@@ -86,6 +86,40 @@ bool kind_wanted(const struct world *w, enum kind_id kind)
 	return false;
 }
 
+bool kind_tells(const struct world *w, enum kind_id kind)
+{
+	return !(w->lacks[kind] & LACKS_CONDITIONS);
+}
+
+const char *kind_field(enum kind_id kind, uint32_t bit)
+{
+	const struct kind *k = &kinds[kind];
+
+	if (bit == LACKS_CONDITIONS)
+		return "conditions";
+	for (size_t i = 0; i < k->n_fields; i++)
+		if (bit == 1U << i)
+			return k->fields[i].part == STATUS ? k->fields[i].name : NULL;
+	return NULL;
+}
+
+uint32_t kind_undeclared(enum kind_id kind, const char *sentence)
+{
+	uint32_t found = 0;
+
+	for (uint32_t bit = 1; bit; bit <<= 1) {
+		const char *field = kind_field(kind, bit);
+		char said[128];
+
+		if (!field)
+			continue;
+		snprintf(said, sizeof(said), ".status.%s: field not declared in schema", field);
+		if (strstr(sentence, said))
+			found |= bit;
+	}
+	return found;
+}
+
 bool object_is_deleted(json_object *o)
 {
 	return js_get(o, "metadata.deletionTimestamp");
@@ -130,7 +164,7 @@ void object_fill(json_object *o, const struct kind *k, enum part part, const str
 		json_object *value;
 		char path[128];
 
-		if (f->part != part)
+		if (f->part != part || (part == STATUS && at->w->lacks[k - kinds] & 1U << i))
 			continue;
 		snprintf(path, sizeof(path), "%s.%s", part == SPEC ? "spec" : "status", f->name);
 		value = value_of(f, path, at);

@@ -13,14 +13,26 @@
 
 #define GROUP_VERSION "devices.harvesterhci.io/v1beta1"
 #define NOTE_PREFIX "pcidevfs/"
+/* NAMESPACE/POD that has the device; and, by the cluster's role, "NAMESPACE/POD VM" of it. */
+#define ALLOCATED_TO NOTE_PREFIX "allocated-to"
+#define POD_OF_VM "pcidevfs-cluster/vm"
+/* Who we are in managedFields: of spec, of status. */
+#define SPEC_MANAGER "pcidevfs-spec"
+#define STATUS_MANAGER "pcidevfs-status"
 /* Of a USBDevice about which something is agreed: the device may get other numbers. */
 #define USB_PORT "usb.pcidevfs/port"
 #define USB_SERIAL "usb.pcidevfs/serial"
 /* Annotations of Harvester's (spec/harvester.md 2). */
 #define FIRST_DRIVER "harvesterhci.io/pcideviceDriver"
 #define RESOURCE_OVERRIDE "pcidevice.harvesterhci.io/override-resource-name"
+#define SKIP_MIG "harvesterhci.io/skip-mig-configuration"
 #define INTERFACE_NAME "sriov.devices.harvesterhi.io/interface-name" /* so it is spelled */
 #define SKIP_BINDING "pcidevices.harvesterhci.io/skip-vfio-binding"
+/* Harvester's controller itself (spec/delivery.md 4, spec/harvester.md 2). */
+#define FORMER_NAME "harvester-pcidevices-controller"
+#define FORMER_LABEL "app.kubernetes.io/name"
+#define FORMER_PODS "namespaces/harvester-system/pods"
+#define FORMER_WEBHOOK "pcidevices.harvesterhci.io"
 
 struct inv_dev;
 struct inventory;
@@ -31,30 +43,41 @@ enum kind_id {
 	PCI_CLAIM,
 	NET_DEVICE,
 	GPU_DEVICE,
+	MIG_CONFIG,
 	VGPU_DEVICE,
 	USB_DEVICE,
 	USB_CLAIM,
 	NODE,
 	VLAN_CONFIG,
+	FORMER_POD, /* of Harvester's controller */
 	KINDS
 };
 
-enum { OBJECT_NAME = 254 };
+enum { OBJECT_NAME = 254, LABEL_VALUE = 63 /* bytes that it takes */ };
+
+#define LACKS_CONDITIONS (1U << 31)
 
 /* All that decides. The caller's. */
 struct world {
 	const struct inventory *inv;
 	json_object *objects[KINDS]; /* name: object, of this node */
 	/* Deleted, or without the label that selects them, as they were before; as long as they
-	 * are wanted. NULL: none. */
+	 * are wanted, claims as long as they are missed. NULL: none. */
 	json_object *left[KINDS];
-	bool listed[KINDS];	     /* all of them are known */
+	bool listed[KINDS]; /* all of them are known */
+	bool left_out[KINDS]; /* but for claims that mean no device that is here: store.h */
 	const char *node;
 	const char *node_uid; /* of the core Node; "" if it is not known */
 	const char *now;      /* for conditions: 2026-11-26T20:00:00Z */
-	bool no_conditions;   /* the cluster's CRDs lack them */
+	/* Fields of the status that the cluster's CRDs do not have: a bit for each row of the
+	 * kind's table, which has at most 31, and LACKS_CONDITIONS. */
+	uint32_t lacks[KINDS];
 	struct verdict *verdicts;
-	json_object *odd; /* claims_odd(); decide() makes it */
+	uint64_t now_ms;
+	json_object *writing[KINDS]; /* name: its agreement is being written; NULL: none is */
+	/* decide() makes them: */
+	json_object *odd;  /* claims_odd() */
+	json_object *uses; /* conditions_uses() */
 	bool one_line;	  /* the tree takes them one behind another: LINES_MAX is 1 */
 };
 
@@ -78,16 +101,18 @@ struct field {
 	const char *name;
 	const char *key; /* of inventory; NULL: the converter gets the id, or looks by itself */
 	converter *conv;
-	enum gone gone;	  /* COMES: it is there only then */
-	bool any;	  /* an empty text or list is left out */
-	const char *says; /* instead of a converter: this, if the key has a value or the field COMES */
+	enum gone gone; /* COMES: it is there only then */
+	bool any;	/* an empty text or list is left out */
+	/* Instead of a converter: this, if the key has a value or the field COMES. */
+	const char *says;
 };
 
 struct kind {
 	const char *kind, *plural;
 	/* NULL: GROUP_VERSION. Of others: only read, and may not be there; they tell which devices
-	 * have no objects: nothing is decided before. */
+	 * have no objects, and whether to write at all: nothing is decided before. */
 	const char *api;
+	bool unsaid; /* most clusters have none, nor the right to read them: that is not told */
 	/* What a list and a watch select, before the node's name; tried in order until the server
 	 * takes it; the last one is NULL, for all objects. */
 	const char *selectors[3];
@@ -125,11 +150,18 @@ json_object *object_about(const struct world *w, enum kind_id kind, is_about *ab
 json_object *object_of(const struct world *w, enum kind_id kind, const struct inv_dev *d);
 bool object_is_deleted(json_object *o);
 
+/* Can objects of this kind have conditions, as far as it is known? */
+bool kind_tells(const struct world *w, enum kind_id kind);
+/* The bits, for `lacks`, of the fields that the API server's sentence names as not declared. */
+uint32_t kind_undeclared(enum kind_id kind, const char *sentence);
+/* The field's name; NULL: there is none of this bit. */
+const char *kind_field(enum kind_id kind, uint32_t bit);
+
 /* Does one of the devices have an object of this kind? */
 bool kind_wanted(const struct world *w, enum kind_id kind);
 
-/* A new object with apiVersion, kind and metadata.name; and with the uid of what it was, which keeps
- * an apply from making an object anew that somebody has just deleted. */
+/* A new object with apiVersion, kind and metadata.name; and with the uid of what it was, which
+ * keeps an apply from making an object anew that somebody has just deleted. */
 json_object *object_new(const struct kind *k, const char *name, json_object *was);
 /* Sets the fields of a part; without a device those that stay. */
 void object_fill(json_object *o, const struct kind *k, enum part part, const struct at *at);

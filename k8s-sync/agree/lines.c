@@ -7,17 +7,19 @@
 #include "inventory.h"
 #include "pcidevfs/util.h"
 
-/* The device of "0000:05:00.0/claim"; NULL: it is gone. */
-static const struct inv_dev *device_of(const struct world *w, const char *about)
+const struct inv_dev *line_device(const struct world *w, const char *about)
 {
 	char id[sizeof(((struct action *)NULL)->about)];
+	const struct inv_dev *d = NULL;
 	char *slash;
 
 	STR_COPY(id, about);
-	slash = strrchr(id, '/');
-	if (slash)
+	while (!d &&
+	       (slash = strrchr(id, '/'))) { /* a file may be in a directory of the device's */
 		*slash = '\0';
-	return inventory_find(w->inv, id);
+		d = inventory_find(w->inv, id);
+	}
+	return d;
 }
 
 static const struct inv_dev *root_of(const struct world *w, const struct inv_dev *d)
@@ -31,23 +33,16 @@ static const struct inv_dev *root_of(const struct world *w, const struct inv_dev
 	return d;
 }
 
-static bool is_one_group(const struct inv_dev *a, const struct inv_dev *b)
-{
-	const char *group = dev_get(a, "iommu_group");
-
-	return *group && !strcmp(group, dev_get(b, "iommu_group"));
-}
-
 /* Does what is done to one decide about the other? */
 static bool meet(const struct world *w, const char *a, const char *b)
 {
-	const struct inv_dev *x = device_of(w, a), *y = device_of(w, b), *above_x, *above_y;
+	const struct inv_dev *x = line_device(w, a), *y = line_device(w, b), *above_x, *above_y;
 
 	if (!x || !y)
 		return false;
 	above_x = root_of(w, x);
 	above_y = root_of(w, y);
-	return above_x == above_y || is_one_group(x, y) || is_one_group(above_x, above_y);
+	return above_x == above_y || dev_is_one_group(x, y) || dev_is_one_group(above_x, above_y);
 }
 
 /* chosen: those that are begun now, among others. */

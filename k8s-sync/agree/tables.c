@@ -13,6 +13,7 @@ static const struct field pci_device[] = {
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
 	{ LABEL, PARENT_NIC, "physfn", conv_parent_nic },
 	{ ANNOTATION, FIRST_DRIVER, "driver", conv_first_driver },
+	{ ANNOTATION, ALLOCATED_TO, "allocated_to", conv_pod },
 	{ STATUS, "address", NULL, conv_text, STAYS },
 	{ STATUS, "vendorId", "vendor", conv_hex, STAYS },
 	{ STATUS, "deviceId", "device", conv_hex, STAYS },
@@ -33,7 +34,7 @@ static const struct field pci_claim[] = {
 	{ SPEC, "userName", "claim", conv_text },
 	{ SPEC, "disableResourcePooling", "resource_override", conv_alone },
 	{ STATUS, "passthroughEnabled", "claim", conv_is_set },
-	{ STATUS, "kernelDriverToUnbind", "former_driver", conv_unbound },
+	{ STATUS, "kernelDriverToUnbind", "former_driver", conv_unbound, STAYS },
 };
 
 static unsigned int pci_claim_owners(const struct inv_dev *d)
@@ -57,6 +58,20 @@ static const struct field gpu_device[] = {
 	{ STATUS, "vGPUDevices", NULL, conv_vf_names },
 };
 
+static const struct field mig_config[] = {
+	{ SPEC, "gpuAddress", NULL, conv_text },
+	{ SPEC, "nodeName", NULL, conv_node },
+	{ SPEC, "profileSpec", "mig_layout", conv_mig_requests, .any = true },
+	{ STATUS, "profileStatus", "mig_profiles", conv_mig_profiles, .any = true },
+	{ STATUS, "status", NULL, conv_mig_status, .any = true },
+	{ STATUS, "message", "mig_support", conv_mig_message },
+};
+
+static unsigned int mig_config_owners(const struct inv_dev *d)
+{
+	return 1U << GPU_DEVICE;
+}
+
 static const struct field vgpu_device[] = {
 	{ LABEL, PARENT_GPU, "physfn", conv_parent_gpu },
 	{ SPEC, "address", NULL, conv_text },
@@ -71,6 +86,7 @@ static const struct field vgpu_device[] = {
 static const struct field usb_device[] = {
 	{ ANNOTATION, USB_PORT, NULL, conv_usb_kept },
 	{ ANNOTATION, USB_SERIAL, "serial", conv_usb_kept, .any = true },
+	{ ANNOTATION, ALLOCATED_TO, "allocated_to", conv_pod },
 	{ STATUS, "vendorID", "vendor", conv_hex, STAYS },
 	{ STATUS, "productID", "device", conv_hex, STAYS },
 	{ STATUS, "nodeName", NULL, conv_node, STAYS },
@@ -95,7 +111,12 @@ static unsigned int usb_claim_owners(const struct inv_dev *d)
 	return 1U << USB_DEVICE;
 }
 
-#define FIELDS(table) .fields = (table), .n_fields = ARRAY_SIZE(table)
+/* struct world's lacks has a bit for each row, and LACKS_CONDITIONS. */
+#define FIELDS(table)                                                                             \
+	.fields = (table), .n_fields = ARRAY_SIZE(table) + 0 * sizeof(struct {                    \
+		char c;                                                                           \
+		_Static_assert(ARRAY_SIZE(table) < 32, "a bit for each row, and one more");       \
+	})
 #define BY_LABEL .selectors = { "labelSelector=nodename%3D" }
 
 const struct kind kinds[KINDS] = {
@@ -108,6 +129,9 @@ const struct kind kinds[KINDS] = {
 			 .wanted = wanted_net, .name = name_net, FIELDS(net_device) },
 	[GPU_DEVICE] = { "SRIOVGPUDevice", "sriovgpudevices", BY_LABEL, .wanted = wanted_gpu,
 			 FIELDS(gpu_device) },
+	[MIG_CONFIG] = { "MigConfiguration", "migconfigurations",
+			 .selectors = { "fieldSelector=spec.nodeName%3D" }, .wanted = wanted_mig,
+			 .owners = mig_config_owners, FIELDS(mig_config) },
 	[VGPU_DEVICE] = { "VGPUDevice", "vgpudevices", BY_LABEL, .wanted = wanted_vgpu,
 			  FIELDS(vgpu_device) },
 	[USB_DEVICE] = { "USBDevice", "usbdevices", BY_LABEL, .wanted = wanted_usb,
@@ -118,5 +142,8 @@ const struct kind kinds[KINDS] = {
 		   .of_node = true, .ours = ours_node, .empty_spec = true },
 	[VLAN_CONFIG] = { "VlanConfig", "vlanconfigs", .api = "network.harvesterhci.io/v1beta1",
 			  .ours = ours_vlan },
+	[FORMER_POD] = { "Pod", FORMER_PODS, .api = "v1", .unsaid = true,
+			 .selectors = { "labelSelector=" FORMER_LABEL "%3D" FORMER_NAME
+					"&fieldSelector=spec.nodeName%3D" } },
 };
 /* clang-format on */

@@ -75,7 +75,7 @@ static bool usb_about(const struct world *w, json_object *o, const struct inv_de
 	const char *port = js_meta(o, "annotations", USB_PORT);
 	const struct inv_dev *there;
 
-	if (!port || !values_keep(USB_DEVICE, o) || !is_like(w, o, d))
+	if (!port || !values_keep(w, USB_DEVICE, o) || !is_like(w, o, d))
 		return false;
 	if (!strcmp(port, d->id))
 		return true;
@@ -104,7 +104,7 @@ bool name_usb(const struct world *w, const struct inv_dev *d, char ret[static OB
 	new_name(w, d, 0, ret);
 	/* The numbers may be those that another one had when it was claimed. */
 	taken = object_find(w, USB_DEVICE, ret);
-	if (js_meta(taken, "annotations", USB_PORT) && values_keep(USB_DEVICE, taken))
+	if (js_meta(taken, "annotations", USB_PORT) && values_keep(w, USB_DEVICE, taken))
 		new_name(w, d, ABOVE, ret);
 	return true;
 }
@@ -172,7 +172,7 @@ json_object *conv_usb_resource(const struct at *at, const char *value)
 
 json_object *conv_usb_kept(const struct at *at, const char *value)
 {
-	return values_keep(USB_DEVICE, at->was) ? conv_text(at, value) : NULL;
+	return values_keep(at->w, USB_DEVICE, at->was) ? conv_text(at, value) : NULL;
 }
 
 /* ---- USBDeviceClaim: it is named as its device's object */

@@ -59,7 +59,7 @@ static void cluster_enabled(json_object *o, const char *tree, char ret[static AC
 	say(ret, json_object_get_boolean(js_get(o, "spec.enabled")) ? "1" : "");
 }
 
-static void set_enabled(json_object *o, const char *value)
+static void set_enabled(json_object *o, const struct inv_dev *d, const char *value)
 {
 	js_set(o, "spec.enabled", json_object_new_boolean(strcmp(value, "none") != 0));
 }
@@ -79,7 +79,7 @@ static void cluster_vfs(json_object *o, const char *tree, char ret[static ACCORD
 		say(ret, "");
 }
 
-static void set_vfs(json_object *o, const char *value)
+static void set_vfs(json_object *o, const struct inv_dev *d, const char *value)
 {
 	js_set(o, "spec.numVFs", json_object_new_int64(strtoll(value, NULL, 10)));
 }
@@ -112,7 +112,7 @@ static void cluster_profile(json_object *o, const char *tree, char ret[static AC
 		say_clean(ret, type);
 }
 
-static void set_profile(json_object *o, const char *value)
+static void set_profile(json_object *o, const struct inv_dev *d, const char *value)
 {
 	bool on = strcmp(value, "none") != 0;
 
@@ -120,15 +120,32 @@ static void set_profile(json_object *o, const char *value)
 	js_set_text(o, "spec.vGPUTypeName", on ? value : "");
 }
 
-static bool is_vgpu(const struct inv_dev *d)
+static void tree_layout(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 {
-	return !strcmp(dev_get(d, "kind"), "vgpu");
+	char text[ACCORD_VALUE];
+
+	say(text, dev_get(d, "mig_layout"));
+	was_asked(d, "mig/layout", text);
+	mig_layout(text, ret);
 }
 
 /* A vGPU's own name counts as one in Harvester. */
 static void tree_resource(const struct inv_dev *d, char ret[static ACCORD_VALUE])
 {
-	say(ret, dev_get(d, is_vgpu(d) ? "resource_name" : "resource_override"));
+	say(ret, dev_get(d, dev_is_vgpu(d) ? "resource_name" : "resource_override"));
+}
+
+/* A vGPU whose GPU is off is stored in the tree, and comes back with its VF. */
+static bool is_stored_vgpu(const struct world *w, json_object *o)
+{
+	const char *card = js_text(o, "spec.parentGPUDeviceAddress");
+	const struct inv_dev *gpu = inventory_find(w->inv, card);
+	char on[ACCORD_VALUE];
+
+	if (!gpu || !kinds[GPU_DEVICE].wanted(w, gpu))
+		return false;
+	tree_enabled(gpu, on);
+	return !strcmp(on, "none");
 }
 
 /* clang-format off: a row as it is read */
@@ -136,10 +153,14 @@ const struct value_row value_rows[] = {
 	{ PCI_DEVICE, "claim", "none", &claims_pci, tree_claim },
 	{ USB_DEVICE, "claim", "none", &claims_usb, tree_claim },
 	{ NET_DEVICE, "sriov_numvfs", "0", NULL, tree_vfs, cluster_vfs, set_vfs },
-	{ GPU_DEVICE, "enabled", "0", NULL, tree_enabled, cluster_enabled, set_enabled },
-	{ VGPU_DEVICE, "profile", "none", NULL, tree_profile, cluster_profile, set_profile },
-	{ PCI_DEVICE, "resource_name", "none", NULL, tree_resource,
-	  .annotation = RESOURCE_OVERRIDE, .is_fact = is_vgpu },
+	{ GPU_DEVICE, "enabled", "0", NULL, tree_enabled, cluster_enabled, set_enabled,
+	  .with = mig_with_enabled },
+	{ MIG_CONFIG, "mig-layout", "none", NULL, tree_layout, mig_cluster, mig_set,
+	  .path = "mig/layout", .is_known = mig_is_known },
+	{ VGPU_DEVICE, "profile", "none", NULL, tree_profile, cluster_profile, set_profile,
+	  .is_stored = is_stored_vgpu },
+	{ PCI_DEVICE, "resource_name", "none", NULL, tree_resource, .annotation = RESOURCE_OVERRIDE,
+	  .is_fact = dev_is_vgpu },
 };
 /* clang-format on */
 const size_t n_value_rows = ARRAY_SIZE(value_rows);
@@ -169,23 +190,10 @@ void values_fill(json_object *o, enum kind_id kind, const struct inv_dev *d)
 			continue;
 		row->tree(d, value);
 		if (row->set)
-			row->set(o, value);
+			row->set(o, d, value);
 		else if (strcmp(value, "none"))
 			js_set_meta(o, "annotations", row->annotation, value);
 	}
-}
-
-static void note_key(const struct value_row *row, char ret[static 64])
-{
-	snprintf(ret, 64, NOTE_PREFIX "%s", row->file);
-}
-
-static const char *note_of(const struct value_row *row, json_object *o)
-{
-	char key[64];
-
-	note_key(row, key);
-	return js_meta(o, "annotations", key);
 }
 
 struct verdict *verdict_about(const struct world *w, const char *about)
@@ -202,16 +210,16 @@ static bool row_known(const struct world *w, const struct value_row *row)
 	return w->listed[row->kind] && (!row->claim || w->listed[row->claim->claim]);
 }
 
-static uint64_t hash(const char *text)
+json_object *value_asker(const struct value *v)
 {
-	return fnv1a(FNV1A, text, strlen(text));
+	return v->claim && !object_is_deleted(v->claim) ? v->claim : v->object;
 }
 
 /* What the cause of a refusal may hang on: the device and its VFs, what is asked, and that it is
  * asked anew: an object of this name may be another one, or have been changed back and forth. */
 static uint64_t seen_of(const struct value *v)
 {
-	json_object *o = v->claim ? v->claim : v->object;
+	json_object *o = value_asker(v);
 	const char *uid = js_text(o, "metadata.uid");
 	const char *version = json_object_get_string(js_get(o, "metadata.generation")) ?: "";
 	uint64_t h = fnv1a(FNV1A, v->dev->pairs, v->dev->len);
@@ -227,13 +235,20 @@ static uint64_t seen_of(const struct value *v)
 	return h;
 }
 
+static uint64_t open_of(const struct value *v)
+{
+	const char *uid = js_text(v->claim, "metadata.uid");
+	uint64_t h = fnv1a(FNV1A, v->tree, strlen(v->tree) + 1);
+
+	return fnv1a(fnv1a(h, v->cluster, strlen(v->cluster) + 1), uid, strlen(uid));
+}
+
 /* Its claims are objects of their own: as long as somebody keeps a deleted device's object, they
  * count. Where the cluster deletes them first, for the device's sake, nobody has released it. */
 static bool is_going(const struct value_row *row, json_object *o)
 {
 	return object_is_deleted(o) &&
-	       (!row->claim ||
-		js_find(js_get(o, "metadata.finalizers"), "", "foregroundDeletion"));
+	       (!row->claim || js_find(js_get(o, "metadata.finalizers"), "", "foregroundDeletion"));
 }
 
 bool value_look(const struct world *w, const struct value_row *row, const struct inv_dev *d,
@@ -251,14 +266,22 @@ bool value_look(const struct world *w, const struct value_row *row, const struct
 	row->tree(d, v->tree);
 	if (row->claim && !claim_look(v))
 		return false;
-	if (!row->claim)
+	if (!row->claim) {
 		cluster_of(row, v->object, v->tree, v->cluster);
-	accord_decide(note_of(row, v->object), v->tree, v->cluster, &v->accord);
+		STR_COPY(v->had, v->cluster);
+	}
+	v->whose = claim_whose(v);
+	accord_decide(note_get(row, v->object), v->whose, v->tree, v->had, v->cluster, &v->accord);
+	if (v->accord.what == ACCORD_REST && *v->accord.note && note_is_old(v))
+		v->accord.what = ACCORD_NOTE;
 	if (row->is_fact && row->is_fact(d))
 		v->accord.what = v->accord.agreed ? ACCORD_REST : ACCORD_TO_CLUSTER;
-	snprintf(v->about, sizeof(v->about), "%s/%s", d->id, row->file);
+	snprintf(v->about, sizeof(v->about), "%s/%s", d->id, row->path ?: row->file);
 	v->seen = seen_of(v);
+	v->open = open_of(v);
 	v->verdict = verdict_about(w, v->about);
+	if (v->verdict && v->verdict->open == v->open)
+		v->open_ms = w->now_ms - v->verdict->since;
 	if (v->verdict && v->verdict->seen != v->seen && !v->verdict->running)
 		v->verdict = NULL;
 	return true;
@@ -270,8 +293,8 @@ void ask_tree(const struct value *v, const char *about, uint64_t seen, struct ou
 	      struct actions *list)
 {
 	const struct verdict *was = verdict_about(v->w, about);
-	json_object *o = v->claim ? v->claim : v->object;
-	enum kind_id kind = v->row->claim ? v->row->claim->claim : v->row->kind;
+	json_object *o = value_asker(v);
+	enum kind_id kind = o == v->claim ? v->row->claim->claim : v->row->kind;
 	struct action *a = NULL;
 
 	if (!lines->len && was && !was->running)
@@ -285,19 +308,25 @@ void ask_tree(const struct value *v, const char *about, uint64_t seen, struct ou
 	}
 	STR_COPY(a->about, about);
 	a->seen = seen;
-	a->was = hash(v->tree);
+	a->was = fnv1a(FNV1A, v->tree, strlen(v->tree));
 	a->lines = lines->data;
 }
 
 /* A vGPU's claim ends with its profile, and another user's before a new one begins. */
 static void to_tree(const struct value *v, struct actions *list)
 {
-	bool claim = v->row->claim, vgpu = claim && is_vgpu(v->dev);
+	bool claim = v->row->claim, vgpu = claim && dev_is_vgpu(v->dev);
 	bool none = !strcmp(v->cluster, "none") || (claim && !vgpu && strcmp(v->tree, "none"));
+	const struct verdict *last = verdict_about(v->w, v->about);
 	struct out lines = { 0 };
 
-	if (claim && !none)
+	if (claim && !none) {
 		alone_to_tree(v, &lines);
+		if (!last || last->plain != v->seen)
+			adopt_to_tree(v, lines.len, &lines);
+	}
+	if (v->row->with && !none)
+		v->row->with(v, &lines);
 	if (none && vgpu)
 		out_printf(&lines, "%s/profile none\n", v->dev->id);
 	else
@@ -323,7 +352,7 @@ static void to_cluster(const struct value *v, struct actions *list)
 	}
 	patch = patch_of(v->object);
 	if (v->row->set) {
-		v->row->set(patch, v->tree);
+		v->row->set(patch, v->dev, v->tree);
 	} else {
 		all = json_object_new_object();
 		json_object_object_add(all, v->row->annotation,
@@ -334,57 +363,33 @@ static void to_cluster(const struct value *v, struct actions *list)
 	action_add(list, ACT_PATCH, v->row->kind, v->name, patch);
 }
 
-static void write_note(const struct value *v, struct actions *list)
-{
-	const struct at at = { .w = v->w, .dev = v->dev, .was = v->object };
-	json_object *want = want_main(&at, v->row->kind, v->name), *m;
-	struct action *a;
-	char key[64];
-
-	note_key(v->row, key);
-	if (*v->accord.note)
-		js_set_meta(want, "annotations", key, v->accord.note);
-	else if ((m = js_get(want, "metadata.annotations")))
-		json_object_object_del(m, key);
-	a = action_add(list, ACT_APPLY, v->row->kind, v->name, want);
-	if (!a || !v->accord.overruled)
-		return;
-	a->reason = "Overruled";
-	if (asprintf(&a->lines,
-		     "%s was changed in the tree to %.100s and in the cluster to %.100s; the cluster's value counts",
-		     v->about, v->tree, v->cluster) < 0)
-		a->lines = NULL;
-}
-
-/* The tree's value is not what is stored there, for example since the driver is away: then it is no
- * change that somebody asked for. A claim's is, always. */
+/* The tree's value is not what is stored there, for example since the driver is away, or it is not
+ * known: then it is no change that somebody asked for. A claim's is, always. */
 static bool lags(const struct value *v)
 {
-	bool to_cluster = v->accord.what == ACCORD_TO_CLUSTER ||
-			  (v->accord.what == ACCORD_NOTE && strchr(v->accord.note, '<'));
-
-	return v->row->set && to_cluster && *dev_get(v->dev, "unsatisfied");
+	return v->row->set && accord_leads(&v->accord, '<') &&
+	       (*dev_get(v->dev, "unsatisfied") || (v->row->is_known && !v->row->is_known(v->dev)));
 }
 
-/* A line about it is on its way, or its effect is: the tree does not say yet what it will say. What
- * is taken back meanwhile would otherwise be read from the tree as a user's request. */
-static bool is_on_its_way(const struct value *v)
+/* An operation runs, and what is read in its midst is not what somebody wants. What the cluster
+ * wants is noted, before it is gone. */
+static bool is_amid(const struct value *v)
 {
-	const struct verdict *last = verdict_about(v->w, v->about);
-
-	return last && (last->running || (last->lands && last->was == hash(v->tree)));
+	return dev_is_busy(v->dev) &&
+	       !(v->row->claim && v->accord.what == ACCORD_NOTE && strchr(v->accord.note, '>'));
 }
 
 static void value_decide(const struct value *v, struct actions *list)
 {
-	/* An operation runs, and what is read in its midst is not what somebody wants. */
-	if (!strcmp(dev_get(v->dev, "state"), "busy") || lags(v) || is_on_its_way(v))
+	late_decide(v, list);
+	if (is_amid(v) || lags(v) || value_is_written(v) || value_is_on_its_way(v) ||
+	    !group_lets(v))
 		return;
 	if (v->accord.agreed)
 		ask_tree(v, v->about, v->seen, &(struct out){ 0 }, list);
 	switch (v->accord.what) {
 	case ACCORD_NOTE:
-		write_note(v, list);
+		note_write(v, list);
 		break;
 	case ACCORD_TO_TREE:
 		to_tree(v, list);
@@ -442,20 +447,26 @@ void values_standing(const struct at *at, enum kind_id kind, struct standing *re
 			*ret = (struct standing){ row->claim ? "Released" : "Applied",
 						  .reason = "Refused" };
 			STR_COPY(ret->message, v.verdict->err.text);
+		} else if (!strcmp(v.cluster, "none") && late_is(&v, ret->message)) {
+			ret->type = "Released";
+			ret->reason = "Pending";
 		}
 	}
 }
 
-bool values_keep(enum kind_id kind, json_object *o)
+bool values_keep(const struct world *w, enum kind_id kind, json_object *o)
 {
 	for (size_t r = 0; r < n_value_rows; r++) {
 		const struct value_row *row = &value_rows[r];
+		const char *note = note_get(row, o);
 		char cluster[ACCORD_VALUE];
 
 		if (row->kind != kind)
 			continue;
 		cluster_of(row, o, "none", cluster);
-		if (note_of(row, o) || strcmp(cluster, "none"))
+		if (note && !strcmp(note, cluster) && row->is_stored && row->is_stored(w, o))
+			continue;
+		if (note || strcmp(cluster, "none"))
 			return true;
 	}
 	return false;

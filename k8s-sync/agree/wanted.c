@@ -8,6 +8,22 @@
 #include "pcidevfs/util.h"
 #include "tables.h"
 
+const char *former_pod(const struct world *w)
+{
+	if (!w->objects[FORMER_POD])
+		return "";
+	json_object_object_foreach(w->objects[FORMER_POD], name, o)
+	{
+		const char *label = js_meta(o, "labels", FORMER_LABEL);
+		const char *phase = js_text(o, "status.phase");
+
+		if (label && !strcmp(label, FORMER_NAME) && strcmp(phase, "Succeeded") &&
+		    strcmp(phase, "Failed"))
+			return name;
+	}
+	return "";
+}
+
 static bool has_word(const char *text, const char *word)
 {
 	size_t n = strlen(word);
@@ -113,8 +129,7 @@ static bool name_new_net(const struct world *w, const char *netdev, char ret[sta
  * the NIC stays where it is. */
 static bool net_about(const struct world *w, json_object *o, const struct inv_dev *d)
 {
-	(void)w;
-	return !strcmp(js_text(o, "spec.address"), d->id) && values_keep(NET_DEVICE, o);
+	return !strcmp(js_text(o, "spec.address"), d->id) && values_keep(w, NET_DEVICE, o);
 }
 
 bool name_net(const struct world *w, const struct inv_dev *d, char ret[static OBJECT_NAME])

@@ -3,8 +3,8 @@
 #ifndef SYNC_WORDS_H
 #define SYNC_WORDS_H
 
-/* Names what only a file of the tree can do as something that is done on the node. Returns a text
- * that the caller frees; NULL: no memory. */
+/* Names the object's field where the tree names its file, and what only a file can do as something
+ * that is done on the node. Returns a text that the caller frees; NULL: no memory. */
 char *words_for_cluster(const char *sentence);
 
 #endif

@@ -2,13 +2,13 @@
 #include "access.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "client/file.h"
+#include "client/yaml.h"
 #include "k8s-sync/agree/js.h"
 #include "pcidevfs/err.h"
-#include "yaml.h"
 
 #define NAME_CHARS "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.-"
 #define BLANKS " \t\r\n"
@@ -79,23 +79,6 @@ char *base64_decode(const char *text, size_t *ret_size)
 	return out;
 }
 
-/* A whole small file, with a NUL behind it. */
-static int slurp(const char *path, char **ret, struct err *err)
-{
-	_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *text = malloc(YAML_SIZE_MAX + 1);
-	ssize_t n = fd < 0 ? -errno : text ? read_all(fd, text, YAML_SIZE_MAX) : -ENOMEM;
-
-	if (n < 0 || n == YAML_SIZE_MAX) {
-		free(text);
-		return n < 0 ? fail(err, (int)-n, "%s: %s", path, strerror((int)-n))
-			     : fail(err, E2BIG, "%s: it is too large", path);
-	}
-	text[n] = '\0';
-	*ret = realloc(text, (size_t)n + 1);
-	return 0;
-}
-
 /* Reads the file if it is another one than was seen. Returns 1 if it changed, 0, or -errno. */
 static int reread(struct access *a, enum secret which, struct err *err)
 {
@@ -111,7 +94,7 @@ static int reread(struct access *a, enum secret which, struct err *err)
 	if (st.st_ino == f->ino && st.st_mtim.tv_sec == f->at.tv_sec &&
 	    st.st_mtim.tv_nsec == f->at.tv_nsec)
 		return 0;
-	r = slurp(f->path, &text, err);
+	r = small_file(f->path, &text, err);
 	if (r)
 		return r;
 	r = access_set(a, which, text);
@@ -265,7 +248,7 @@ static int from_file(const char *file, struct access *ret, struct err *err)
 {
 	const char *slash = strrchr(file, '/');
 	_free_ char *text = NULL, *dir = NULL;
-	int r = slurp(file, &text, err);
+	int r = small_file(file, &text, err);
 
 	if (r)
 		return r;

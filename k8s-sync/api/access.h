@@ -45,5 +45,7 @@ char *base64_decode(const char *text, size_t *ret_size);
 /* When the first certificate of a PEM text, which may be NULL, ends. Returns seconds since 1970; 0:
  * it is not known. Pure. */
 uint64_t expiry_of(const char *pem);
+/* What is to be said about it at this time, in seconds since 1970; "": nothing. */
+void expiry_text(const char *pem, uint64_t now, char *ret, size_t size);
 
 #endif

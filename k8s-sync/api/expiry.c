@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "access.h"
 #include "pcidevfs/util.h"
+
+enum { WARN_S = 30 * 86400 };
 
 /* DER (X.690): each value has a tag, a length and so many bytes. */
 enum { SEQUENCE = 0x30, UTC_TIME = 0x17, GENERALIZED_TIME = 0x18, VERSION_TAG = 0xa0 };
@@ -68,7 +72,8 @@ static uint64_t not_after(struct der der)
 	struct der certificate, body, part, validity;
 	unsigned char tag;
 
-	if (!enter(&der, &certificate) || !enter(&certificate, &body) || !take(&body, 1, &tag, &part))
+	if (!enter(&der, &certificate) || !enter(&certificate, &body) ||
+	    !take(&body, 1, &tag, &part))
 		return 0;
 	if (tag == VERSION_TAG && !take(&body, 1, &tag, &part))
 		return 0;
@@ -94,4 +99,20 @@ uint64_t expiry_of(const char *pem)
 	if (!der)
 		return 0;
 	return not_after((struct der){ (unsigned char *)der, (unsigned char *)der + size });
+}
+
+void expiry_text(const char *pem, uint64_t now, char *ret, size_t size)
+{
+	time_t ends = (time_t)expiry_of(pem);
+	char day[16];
+	struct tm tm;
+
+	*ret = '\0';
+	if (!ends || (uint64_t)ends >= now + WARN_S || !gmtime_r(&ends, &tm))
+		return;
+	strftime(day, sizeof(day), "%Y-%m-%d", &tm);
+	snprintf(
+		ret, size,
+		"the client certificate of pcidevfs-sync %s on %s; make another one with sync-credential",
+		(uint64_t)ends > now ? "ends" : "ended", day);
 }

@@ -18,6 +18,8 @@ enum {
 	SILENT_MS = 20000, /* a request is under way, and nothing comes of any */
 	LOOK_MS = 90000,   /* nothing comes of the watches: bookmarks do, every minute */
 	DOUBT_MS = 1000,
+	BACK_MS = 20000,
+	CERTIFICATE_MS = 20000, /* another one may be there */
 };
 
 struct api {
@@ -31,7 +33,11 @@ struct api {
 	struct pace pace;
 	uint64_t heard; /* ms: when the last byte came */
 	uint64_t doubt; /* ms: since when it seems to come too late; 0: it does not */
+	uint64_t back;	/* ms: when it was back again; 0: it was never away */
 	bool looking;
+	struct source certificate;
+	void (*say_expiry)(void *ctx, const char *sentence);
+	void *expiry_ctx;
 	long version; /* of HTTP in the last answer; 0: none came yet */
 };
 
@@ -296,10 +302,22 @@ void api_send(struct api *a, struct call *c)
 	source_by(&a->turn, 0);
 }
 
-const char *api_certificate(struct api *a)
+static void on_certificate(struct source *source)
 {
+	struct api *a = container_of(source, struct api, certificate);
+	char text[ERR_TEXT];
+
 	a->identity += access_refresh(&a->access);
-	return a->access.secrets[SECRET_CERT];
+	expiry_text(a->access.secrets[SECRET_CERT], now_real_ns() / 1000000000, text, sizeof(text));
+	a->say_expiry(a->expiry_ctx, text);
+	source->at = now_ms() + CERTIFICATE_MS;
+}
+
+void api_tell_expiry(struct api *a, void (*say)(void *ctx, const char *sentence), void *ctx)
+{
+	a->say_expiry = say;
+	a->expiry_ctx = ctx;
+	a->certificate.at = 0;
 }
 
 void api_cancel(struct api *a, struct call *c)
@@ -312,9 +330,9 @@ void api_cancel(struct api *a, struct call *c)
 
 /* ---- answers */
 
-static bool asks_patience(long status)
+static bool asks_patience(const struct wire *w, long status)
 {
-	return status == 429 || status >= 500;
+	return status == 429 || (status >= 500 && !answer_lacks_webhook(w->intake.one, ""));
 }
 
 static void judge(struct wire *w, CURLcode code, struct reply *r)
@@ -332,16 +350,20 @@ static void judge(struct wire *w, CURLcode code, struct reply *r)
 		r->away = true;
 	} else {
 		intake_verdict(&w->intake, http, &r->status, &r->err);
-		r->away = asks_patience(r->status) || r->err.code == EPROTO;
-		if (asks_patience(r->status))
+		r->away = asks_patience(w, r->status) || r->err.code == EPROTO;
+		if (asks_patience(w, r->status))
 			fail_wrap(&r->err, "the API server %s",
 				  r->err.code == EAGAIN ? "is busy" : "has trouble");
 		r->doc = json_object_get(w->intake.one);
 	}
-	if (r->away)
+	if (r->away) {
 		go_away(w->api, after);
-	else if (r->status != 401)
+	} else if (r->status != 401) {
+		if (pace_probes(&w->api->pace))
+			w->api->back = now_ms();
 		pace_back(&w->api->pace);
+	}
+	r->back = w->api->back && now_ms() < w->api->back + BACK_MS;
 }
 
 /* The server did not believe a request of that identity. Returns true if it may
@@ -404,6 +426,7 @@ int api_new(struct loop *loop, struct access *access, struct api **ret, struct e
 	queue_init(&a->queue);
 	pace_start(&a->pace, now_ms());
 	loop_timer(loop, &a->turn, on_turn, UINT64_MAX);
+	loop_timer(loop, &a->certificate, on_certificate, UINT64_MAX);
 	*ret = a;
 	return 0;
 }
@@ -418,6 +441,7 @@ void api_free(struct api *a)
 		api_cancel(a, a->queue.first);
 	access_free(&a->access);
 	loop_remove(a->multi.loop, &a->turn);
+	loop_remove(a->multi.loop, &a->certificate);
 	multi_close(&a->multi);
 	free(a);
 }

@@ -20,6 +20,7 @@ struct reply {
 	json_object *doc; /* NULL: none */
 	struct err err;	  /* code 0: success */
 	bool away; /* the server cannot be reached, or asks for patience: all requests pause */
+	bool back; /* it was away until a moment ago: it refuses all until it knows who may what */
 };
 
 /* Whose turn it is: a thousand writes hold up neither a watch nor what somebody waits for. */
@@ -51,14 +52,15 @@ struct call {
 /* The access belongs to the api from then on. Returns 0 or -errno. */
 int api_new(struct loop *loop, struct access *access, struct api **ret, struct err *err);
 void api_free(struct api *a);
-/* Takes over the path and the body; type NULL: it has none. NULL: no memory, also for a part of what
- * it is given. */
+/* Takes over the path and the body; type NULL: it has none. NULL: no memory, also for a part of
+ * what it is given. */
 struct call *call_new(const char *method, struct out *path, const char *type, char *body);
 void call_free(struct call *c);
 /* Always leads to done(), later. */
 void api_send(struct api *a, struct call *c);
-/* Our client certificate, NULL: there is none. It is read again if its file changed. */
-const char *api_certificate(struct api *a);
+/* Has say() called from now on, three times a minute, with what is to be said about the end of our
+ * client certificate, of which nobody hears until it is too late; "": nothing. */
+void api_tell_expiry(struct api *a, void (*say)(void *ctx, const char *sentence), void *ctx);
 /* Ends it without done(). */
 void api_cancel(struct api *a, struct call *c);
 

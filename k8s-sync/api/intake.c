@@ -138,9 +138,17 @@ int intake_verdict(const struct intake *r, long http, long *ret_status, struct e
 	if (*ret_status < 300)
 		return 0;
 	if (*said)
-		return fail(err, errno_of(*ret_status), "%.300s", said);
+		return fail(err, errno_of(*ret_status), "%s", said);
 	return fail(err, errno_of(*ret_status), "the API server answered %ld without a reason",
 		    *ret_status);
+}
+
+bool answer_lacks_webhook(json_object *answer, const char *name)
+{
+	static const char says[] = "failed calling webhook \"";
+	const char *at = strstr(js_text(answer, "message"), says);
+
+	return at && !strncmp(at + strlen(says), name, strlen(name));
 }
 
 unsigned int intake_retry_after(const struct intake *r)
@@ -170,7 +178,7 @@ enum watched watch_event(json_object *doc, json_object **ret, struct err *err)
 			return rows[i].is;
 	if (!strcmp(type, "ERROR") && code_of(*ret) == 410)
 		return WATCHED_GONE;
-	fail(err, EIO, "the watch ended: %.300s",
+	fail(err, EIO, "the watch ended: %s",
 	     *js_text(*ret, "message") ? js_text(*ret, "message") : "an event of no known form");
 	return WATCHED_ERROR;
 }

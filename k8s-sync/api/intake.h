@@ -36,6 +36,9 @@ void intake_close(struct intake *r);
 /* The answer of a finished request: its HTTP status, or that of a Status inside a 200. Returns 0 if
  * it is a success, or -errno with the server's own sentence. */
 int intake_verdict(const struct intake *r, long http, long *ret_status, struct err *err);
+/* Was the request refused because a webhook does not answer? The server itself works then. name:
+ * how that webhook's name begins, "" for any one. */
+bool answer_lacks_webhook(json_object *answer, const char *name);
 /* Seconds to wait that the answer's details name; 0: none. */
 unsigned int intake_retry_after(const struct intake *r);
 

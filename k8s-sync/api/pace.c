@@ -7,6 +7,7 @@ enum {
 	RATE = 20, /* requests a second */
 	BURST = 1000,
 	SPARE = 50,    /* of it, not for the bulk */
+	BULK_EACH = 8, /* each eighth of the others is one of the bulk */
 	AWAY_MS = 800, /* first pause, doubled */
 	AWAY_MAX_MS = 30000,
 };
@@ -25,7 +26,9 @@ uint64_t pace_at(struct pace *p, uint64_t now, enum rank rank)
 	p->tokens_at = now;
 	if (p->until > now)
 		return p->until;
-	return rank == RANK_URGENT || p->tokens >= needed[rank] ? now : now + 1000 / RATE;
+	if (rank == RANK_URGENT || p->tokens >= needed[rank])
+		return now;
+	return now + (uint64_t)((needed[rank] - p->tokens) * 1000 / RATE + 0.999);
 }
 
 void pace_spend(struct pace *p)
@@ -57,6 +60,7 @@ void pace_back(struct pace *p)
 void queue_init(struct queue *q)
 {
 	q->first = NULL;
+	q->soon = 0;
 	q->last = &q->first;
 }
 
@@ -72,11 +76,35 @@ void queue_put(struct queue *q, struct call *c)
 		q->last = &c->next;
 }
 
+/* The first one of the bulk comes before what comes soon, and counts as such. */
+static void lift_bulk(struct queue *q)
+{
+	struct call *c = q->first, **at = &q->first;
+
+	while (c && c->rank != RANK_BULK)
+		c = c->next;
+	if (!c)
+		return;
+	queue_remove(q, c);
+	c->rank = RANK_SOON;
+	while (*at && (*at)->rank > RANK_SOON)
+		at = &(*at)->next;
+	c->next = *at;
+	*at = c;
+	if (!c->next)
+		q->last = &c->next;
+}
+
 struct call *queue_take(struct queue *q)
 {
 	struct call *c = q->first;
 
 	queue_remove(q, c);
+	q->soon += c->rank == RANK_SOON;
+	if (q->soon == BULK_EACH - 1) {
+		q->soon = 0;
+		lift_bulk(q);
+	}
 	return c;
 }
 

@@ -31,9 +31,11 @@ static inline bool pace_probes(const struct pace *p)
 	return p->pause;
 }
 
-/* Calls that wait to be sent: by rank, and in each rank in the order they came. */
+/* Calls that wait to be sent: by rank, and in each rank in the order they came; but what comes soon
+ * lets one of the bulk pass now and then, lest that waits for ever. */
 struct queue {
 	struct call *first, **last;
+	unsigned int soon; /* how many of those were taken since */
 };
 
 void queue_init(struct queue *q);

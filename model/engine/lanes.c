@@ -43,7 +43,7 @@ static int run_step(struct txn *t, struct step *s, struct err *err)
 	r = s->verb->run(e->conf.world.backend, s, op_deadline(e, s->verb), err);
 	say_debug(SAY_STEPS, "step %s %s \"%s\": %s after %llu ms", s->verb->name, s->dev.name,
 		  s->value, err_name(-r), (unsigned long long)(now_ms() - begun));
-	s->done = !r;
+	s->done = !r || (s->verb->partial && !s->late);
 	if (s->done && s->verb->stirs)
 		atomic_store(&t->stirred, s);
 	return r;

@@ -468,7 +468,7 @@ struct step *op_run(struct txn *t, struct err *err)
  * writer was told long ago that it failed. A late undo continues where it stopped. */
 void op_finish_late(struct txn *t, struct step *late, struct err *verdict)
 {
-	const struct world *w = &t->engine->conf.world;
+	const struct engine_world *w = &t->engine->conf.world;
 
 	while (late) {
 		bool undo = late->done;

@@ -144,7 +144,7 @@ const struct request *plan_requested_child(const struct plan *p, const struct ke
 }
 
 /* A request on its way into the plan. */
-struct item {
+struct plan_item {
 	size_t asked;	  /* position in the request */
 	struct request request; /* its child looked up, unless absent */
 	const struct method *method;
@@ -155,7 +155,7 @@ struct item {
 
 static int by_place(const void *a, const void *b)
 {
-	const struct item *x = a, *y = b;
+	const struct plan_item *x = a, *y = b;
 
 	if (x->place != y->place)
 		return x->place < y->place ? -1 : 1;
@@ -210,7 +210,7 @@ static int refuse_absent(struct model *m, const struct method *const *methods,
 		    maker ? maker->file : "sriov_numvfs");
 }
 
-static int check_item(struct model *m, const struct item *it, struct err *err)
+static int check_item(struct model *m, const struct plan_item *it, struct err *err)
 {
 	const struct key *key = it->absent ? request_parent(&it->request) : &it->request.dev;
 	const struct device *dev = model_find(m, key);
@@ -241,7 +241,7 @@ static int refuse_doomed(struct model *m, const struct method *const *methods, c
 }
 
 static int make_item(struct model *m, const struct method *const *methods, const struct plan *p,
-		     struct item *it, struct err *err)
+		     struct plan_item *it, struct err *err)
 {
 	const struct request *request = &it->request;
 	bool makes = request->made_by[0], down;
@@ -277,8 +277,8 @@ static int refuse_twice(const struct plan *p, struct err *err)
 }
 
 /* Fills in the plan's own copy of the requests, and the items in the order of writing. */
-static int resolve(struct model *m, const struct request *requests, size_t n, struct item *items,
-		   struct plan *p, struct err *err)
+static int resolve(struct model *m, const struct request *requests, size_t n,
+		   struct plan_item *items, struct plan *p, struct err *err)
 {
 	struct request *sorted = calloc(n ? n : 1, sizeof(*sorted));
 
@@ -296,7 +296,7 @@ static int resolve(struct model *m, const struct request *requests, size_t n, st
 }
 
 /* The steps for a device that an earlier request will make can only be predicted. */
-static int foretell(struct model *m, const struct item *it, struct plan *p, struct err *err)
+static int foretell(struct model *m, const struct plan_item *it, struct plan *p, struct err *err)
 {
 	const struct device *parent = model_find(m, request_parent(&it->request));
 	struct request w = it->request;
@@ -315,8 +315,8 @@ static int foretell(struct model *m, const struct item *it, struct plan *p, stru
 
 /* In a prediction: an existing VF whose PF's earlier steps make it anew counts as one that will
  * come. */
-static bool is_remade(struct model *m, const struct plan *p, const struct item *it,
-		      struct item *ret_vf)
+static bool is_remade(struct model *m, const struct plan *p, const struct plan_item *it,
+		      struct plan_item *ret_vf)
 {
 	const struct device *dev = it->absent ? NULL : model_find(m, &it->request.dev);
 
@@ -333,7 +333,7 @@ static bool is_remade(struct model *m, const struct plan *p, const struct item *
 	return false;
 }
 
-static int expand_item(struct model *m, const struct item *it, struct plan *p, struct err *err)
+static int expand_item(struct model *m, const struct plan_item *it, struct plan *p, struct err *err)
 {
 	const struct device *dev = it->absent ? NULL : model_find(m, &it->request.dev);
 
@@ -341,15 +341,15 @@ static int expand_item(struct model *m, const struct item *it, struct plan *p, s
 }
 
 /* Expands the items in order, up to the first barrier that has something to do. */
-static int expand_items(struct model *m, const struct item *items, size_t n, struct plan *p,
+static int expand_items(struct model *m, const struct plan_item *items, size_t n, struct plan *p,
 			struct err *err)
 {
 	bool behind = false; /* a barrier */
 
 	for (size_t i = 0; i < n; i++) {
-		struct item vf;
+		struct plan_item vf;
 		bool remade = is_remade(m, p, &items[i], &vf);
-		const struct item *it = remade ? &vf : &items[i];
+		const struct plan_item *it = remade ? &vf : &items[i];
 		size_t before = p->n_steps;
 		bool past = behind && it->place != items[i - 1].place, later;
 		int r;
@@ -367,7 +367,7 @@ static int expand_items(struct model *m, const struct item *items, size_t n, str
 			return err_blame(err, r, p->line);
 		for (size_t s = before; s < p->n_steps; s++)
 			p->steps[s].expected |= past || later;
-		behind |= it->method && it->method->barrier && p->n_steps > before;
+		behind |= it->method && it->method->barrier && !it->ends && p->n_steps > before;
 	}
 	return 0;
 }
@@ -421,14 +421,14 @@ int plan_refuse_busy(struct model *m, const struct plan *p, plan_is_ours *is_our
 	return rc;
 }
 
-static bool replaces(const struct item *it)
+static bool replaces(const struct plan_item *it)
 {
 	return it->method && it->method->end && !it->absent && it->place > 0;
 }
 
-static struct item ending_of(const struct item *it)
+static struct plan_item ending_of(const struct plan_item *it)
 {
-	struct item ending = *it;
+	struct plan_item ending = *it;
 
 	ending.ends = true;
 	ending.place = -it->method->rank;
@@ -438,7 +438,7 @@ static struct item ending_of(const struct item *it)
 int plan_make(struct model *m, const struct method *const *methods, const struct request *requests,
 	      size_t n, bool predict, struct plan *ret, struct err *err)
 {
-	_free_ struct item *items = calloc(2 * n + 1, sizeof(*items));
+	_free_ struct plan_item *items = calloc(2 * n + 1, sizeof(*items));
 	size_t n_items = n;
 	int r;
 

@@ -17,10 +17,27 @@ static uint64_t in_doubt(struct model *m, const struct method *method,
 	return dev ? method->doubts(dev, request) : 0;
 }
 
+static void ask_drivers(struct engine *e, const struct request *requests, size_t n)
+{
+	const struct engine_world *w = &e->conf.world;
+	_free_ struct key *devs = w->ask_drivers ? calloc(n + 1, sizeof(*devs)) : NULL;
+	size_t told = 0;
+
+	for (size_t i = 0; i < n && devs; i++) {
+		const struct method *method = method_find(w->methods, &requests[i]);
+
+		if (method && method->told && !request_parent(&requests[i]) &&
+		    !(told && key_eq(&devs[told - 1], &requests[i].dev)))
+			devs[told++] = requests[i].dev;
+	}
+	if (told)
+		w->ask_drivers(w->backend, devs, told);
+}
+
 int op_look(struct engine *e, const struct request *requests, size_t n_requests,
 	    _Atomic uint64_t *guarded_at, struct err *err)
 {
-	const struct world *w = &e->conf.world;
+	const struct engine_world *w = &e->conf.world;
 	_free_ struct key *devs = calloc(n_requests ? n_requests : 1, sizeof(*devs));
 	struct model *m = e->conf.model;
 	/* devs begins with those to observe, and ends with those in doubt. */
@@ -53,6 +70,8 @@ int op_look(struct engine *e, const struct request *requests, size_t n_requests,
 	if (guards)
 		*guarded_at = now_ms();
 	rc = n ? w->observe(w->backend, devs, n, guards, err) : 0;
+	if (!rc)
+		ask_drivers(e, requests, n_requests);
 	if (!rc && since)
 		rc = w->observe_holders(w->backend, devs + doubted, n_requests - doubted, since,
 					err);
@@ -87,7 +106,7 @@ int op_refuse_early(struct engine *e, const struct request *requests, size_t n, 
  * within YOUNG_MS have it too. */
 static int ask_again(struct txn *t, struct err *err)
 {
-	const struct world *w = &t->engine->conf.world;
+	const struct engine_world *w = &t->engine->conf.world;
 	uint32_t n_steps = atomic_load(&t->log->n_steps);
 	_free_ struct key *devs = calloc(n_steps + 1, sizeof(*devs));
 	uint64_t now = now_ms();
@@ -116,7 +135,7 @@ static bool is_outdated(struct txn *t, const struct step *step)
 
 int op_recheck(struct txn *t, const struct step *step, struct err *err)
 {
-	const struct world *w = &t->engine->conf.world;
+	const struct engine_world *w = &t->engine->conf.world;
 	struct model *m = t->engine->conf.model;
 	int r = 0;
 

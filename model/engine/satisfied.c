@@ -75,6 +75,9 @@ bool op_noted_only(const struct txn *t, const struct key *dev)
 {
 	bool named = false, looked = false;
 
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++)
+		if (key_eq(&t->log->steps[i].dev, dev))
+			return false;
 	for (size_t i = 0; i < t->log->n_requests; i++) {
 		const struct request *w = &t->log->requests[i];
 		const struct method *method = method_find(t->engine->conf.world.methods, w);

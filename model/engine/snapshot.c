@@ -12,7 +12,7 @@
 
 enum whose { EARLY, SETTLED, OTHERS };
 
-static const struct part {
+static const struct snapshot_part {
 	size_t at, size;
 	enum whose whose;
 } parts[] = {
@@ -35,12 +35,13 @@ bool snapshot_knows(size_t offset)
 	return false;
 }
 
-static void copy_part(const struct part *p, struct intent *to, const struct intent *from)
+static void copy_part(const struct snapshot_part *p, struct intent *to, const struct intent *from)
 {
 	memcpy((char *)to + p->at, (const char *)from + p->at, p->size);
 }
 
-static bool part_differs(const struct part *p, const struct intent *a, const struct intent *b)
+static bool part_differs(const struct snapshot_part *p, const struct intent *a,
+			 const struct intent *b)
 {
 	return memcmp((const char *)a + p->at, (const char *)b + p->at, p->size);
 }

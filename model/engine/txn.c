@@ -352,7 +352,7 @@ void txn_resume(struct engine *e, struct op_log *log)
 	logs_give(&e->logs, log, true);
 }
 
-const struct world *engine_world(const struct engine *e)
+const struct engine_world *engine_world(const struct engine *e)
 {
 	return &e->conf.world;
 }

@@ -12,7 +12,7 @@
  * gone, nothing leads from it to the others. */
 static void look_at_touched(const struct txn *t)
 {
-	const struct world *w = &t->engine->conf.world;
+	const struct engine_world *w = &t->engine->conf.world;
 	struct err ignored;
 
 	if (t->n_devices)

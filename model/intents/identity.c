@@ -232,24 +232,3 @@ enum match search_end(const struct search *f, const struct candidate **ret)
 	}
 	return f->here ? MATCH_MISMATCH : MATCH_NONE;
 }
-
-static int by_value(const void *a, const void *b)
-{
-	const struct mark *x = a, *y = b;
-
-	return x->value != y->value ? (x->value > y->value) - (x->value < y->value)
-				    : (x->at > y->at) - (x->at < y->at);
-}
-
-void marks_sort(struct mark *v, size_t n)
-{
-	if (n)
-		qsort(v, n, sizeof(*v), by_value);
-}
-
-size_t marks_first(const struct mark *v, size_t n, uint64_t value)
-{
-	const struct mark key = { .value = value };
-
-	return rows_first(v, n, sizeof(*v), &key, by_value);
-}

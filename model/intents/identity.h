@@ -80,25 +80,17 @@ enum match {
 /* A search for the candidate with an identity. */
 struct search {
 	const struct identity *wanted;
-	/* the one in its place, of several the last; one that is the card, and how many are */
+	/* the one in its place, of several the last of the array; one that is the card, and how
+	 * many are */
 	const struct candidate *here, *card;
 	size_t cards;
 };
-/* Call it for each candidate, all of one array, that has the place or the serial; twice for one is
- * fine. */
+/* Call it for each candidate, all of one array, that has the place or the serial, in any order;
+ * twice for one is fine. A pass has its candidates in the order of model_next(). */
 void search_look(struct search *f, const struct candidate *s);
 /* A serial that only one function with these ids has is followed to any place; functions of one
  * card share a serial and are distinguished by function number. If several have it or had it
  * (cloned serials), or without a serial, only the one in the same place matches. */
 enum match search_end(const struct search *f, const struct candidate **ret);
-
-/* A key of a search: a hash of (a part of) an identity, and the index of its owner. */
-struct mark {
-	uint64_t value;
-	size_t at;
-};
-void marks_sort(struct mark *v, size_t n);
-/* The first of sorted marks that is not below the value; n: none. */
-size_t marks_first(const struct mark *v, size_t n, uint64_t value);
 
 #endif

@@ -86,9 +86,7 @@ static int drop_claim(struct rewrite *w, size_t i, const struct persist *with, s
 	return 0;
 }
 
-/* Releasing a group also drops the claims stored for absent members. Present members were released
- * with it, or are in another group by now: theirs stay. */
-static int release_group(struct rewrite *w, uint64_t group, struct err *err)
+int rewrite_release(struct rewrite *w, uint64_t group, struct err *err)
 {
 	int rc = 0;
 
@@ -123,7 +121,7 @@ static int release_absent(struct rewrite *w, const struct request *request, cons
 		if (!r || !(r->intent.claim[0] || r->intent.profile[0]) || !is_about(w, r, request))
 			continue;
 		rc = drop_claim(w, i, k->made_by ? k : NULL, err);
-		rc = rc ? rc : release_group(w, group, err);
+		rc = rc ? rc : rewrite_release(w, group, err);
 	}
 	return rc;
 }
@@ -352,7 +350,7 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 		if (group && !begins && r->intent.claim[0])
 			r->group = group;
 	}
-	return release_group(w, released, err);
+	return rewrite_release(w, released, err);
 }
 
 int intents_keep(void *ctx, const struct request *requests, size_t n, bool begins, struct err *err)
@@ -430,7 +428,7 @@ void intents_close(struct intents *in)
 		return;
 	if (in->m)
 		model_on_stored(in->m, &(const struct stored){ 0 });
-	free(in->places);
+	index_fini(&in->places);
 	records_free(&in->rs);
 	statedir_close(&in->at);
 	pthread_cond_destroy(&in->asked);

@@ -46,11 +46,28 @@ static bool children_busy(const struct pass *p, const struct device *dev)
 	return busy;
 }
 
+/* A vGPU may need an instance of its card that is not there yet, or a setting. */
+static const char *parent_lacks(const struct pass *p, const struct device *dev)
+{
+	const struct device *parent = model_parent(p->in->m, dev);
+	const struct record *r = parent ? pass_record(p, &parent->key) : NULL;
+
+	if (!r)
+		return NULL;
+	if (persist_is_missing(&persist_mig_layout, r))
+		return "the MIG instances of its card are not restored yet";
+	/* These change only before the first one; where that is refused it comes without. */
+	return r->state != RECORD_REFUSED && (persist_is_missing(&persist_mixed_sizes, r) ||
+					      persist_is_missing(&persist_scheduler, r))
+		       ? "mixed_sizes or scheduler of its card is not restored yet"
+		       : NULL;
+}
+
 /* Starts an operation on dev: the record's device, or the parent that makes it. */
 static void start_op(struct pass *p, const struct persist *k, struct record *r,
 		     const struct device *dev)
 {
-	const char *wait = k->waits ? k->waits(dev) : NULL;
+	const char *wait = (k->waits ? k->waits(dev) : NULL) ?: parent_lacks(p, dev);
 
 	/* The driver's own tool says that somebody is in the way; who that is, nobody may see. */
 	if (r->due && now_ms() >= r->due)
@@ -382,6 +399,9 @@ void intents_restore(struct intents *in, struct engine *e, bool goes_on)
 	in->run_passes = run_passes;
 	pthread_mutex_unlock(&in->turn);
 	model_unlock(in->m);
+	pthread_mutex_lock(&in->save);
+	copy_unsettle(in);
+	pthread_mutex_unlock(&in->save);
 	in->asking = !thread_start(&in->asker, ask_again, in);
 	intents_kick(in);
 }

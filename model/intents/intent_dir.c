@@ -6,13 +6,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 
 #include "pcidevfs/lockfile.h"
-#include "pcidevfs/region.h"
 #include "pcidevfs/util.h"
 
 enum { AWAIT_MS = 500 };
@@ -89,11 +90,42 @@ int statedir_keep_lock(struct intents *in, struct err *err)
 	return 0;
 }
 
+static bool in_memory(const struct statfs *fs)
+{
+	return fs->f_type == TMPFS_MAGIC || fs->f_type == RAMFS_MAGIC;
+}
+
+/* What is written to an overlay goes to another directory, which only its line of mountinfo names.
+ * One that cannot be found, or has a name with escapes there, counts as on a disk. */
+static bool upper_in_memory(int dirfd)
+{
+	_free_ char *mounts = file_text(AT_FDCWD, "/proc/self/mountinfo");
+	char number[32], *line, *save, *upper;
+	struct statfs fs;
+	struct stat st;
+
+	if (!mounts || fstat(dirfd, &st))
+		return false;
+	snprintf(number, sizeof(number), " %u:%u ", major(st.st_dev), minor(st.st_dev));
+	for (line = strtok_r(mounts, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		upper = strstr(line, number) ? strstr(line, " - overlay ") : NULL;
+		upper = upper ? strstr(upper, ",upperdir=") : NULL;
+		if (!upper)
+			continue;
+		upper += strlen(",upperdir=");
+		upper[strcspn(upper, ",")] = '\0';
+		return !statfs(upper, &fs) && in_memory(&fs);
+	}
+	return false;
+}
+
 static bool is_volatile(int dirfd)
 {
 	struct statfs fs;
 
-	return !fstatfs(dirfd, &fs) && (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
+	if (fstatfs(dirfd, &fs))
+		return false;
+	return in_memory(&fs) || (fs.f_type == OVERLAYFS_SUPER_MAGIC && upper_in_memory(dirfd));
 }
 
 /* A directory in which no lock can be made (full, read-only) is read, but nothing is written. */
@@ -313,79 +345,4 @@ int statedir_follow(struct intents *in, struct err *err)
 	in->at.refused = why;
 	pthread_mutex_unlock(&in->lock);
 	return rc;
-}
-
-/* ---- a copy of the file in memory that outlives the process: if the directory is removed, the
- * next process of this mount still finds what was stored */
-
-struct half {
-	uint64_t len, sum;
-};
-
-struct copy {
-	struct region_head head;
-	uint32_t valid; /* the half that counts */
-	struct half halves[2];
-};
-
-const struct region_head copy_layout = { "intents", 1, sizeof(struct copy) };
-
-enum { TEXT_AT = 4096 }; /* a page for the head */
-
-static size_t half_size(const struct intents *in)
-{
-	return in->copy_size < TEXT_AT ? 0 : (in->copy_size - TEXT_AT) / 2;
-}
-
-static char *half_text(const struct intents *in, unsigned int half)
-{
-	return (char *)in->copy + TEXT_AT + half * half_size(in);
-}
-
-void copy_keep(struct intents *in, const char *text, size_t len)
-{
-	struct copy *c = in->copy;
-	unsigned int half;
-
-	if (!c || len > half_size(in))
-		return;
-	if (!region_is(&c->head, &copy_layout)) {
-		c->valid = 0;
-		c->halves[0] = c->halves[1] = (struct half){ 0 };
-		region_begin(&c->head, &copy_layout);
-	}
-	half = !c->valid;
-	memcpy(half_text(in, half), text, len);
-	c->halves[half] = (struct half){ len, fnv1a(FNV1A, text, len) };
-	atomic_signal_fence(memory_order_seq_cst);
-	c->valid = half;
-}
-
-/* The predecessor may have been foreign code: nothing of it is believed. */
-int copy_read(const struct intents *in, char **ret, size_t *ret_len)
-{
-	const struct copy *c = in->copy;
-	size_t max = half_size(in);
-	unsigned int half;
-	struct half is;
-	char *text;
-
-	if (!max || !region_is(&c->head, &copy_layout))
-		return -ENOENT;
-	half = c->valid & 1;
-	is = c->halves[half];
-	if (!is.len || is.len > max)
-		return -ENOENT;
-	text = malloc(is.len + 1);
-	if (!text)
-		return -ENOMEM;
-	memcpy(text, half_text(in, half), is.len);
-	text[is.len] = '\0';
-	if (fnv1a(FNV1A, text, is.len) != is.sum) {
-		free(text);
-		return -ENOENT;
-	}
-	*ret = text;
-	*ret_len = is.len;
-	return 0;
 }

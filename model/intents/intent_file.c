@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/index.h"
 #include "persist.h"
 
 struct record *record_new(void)
@@ -125,28 +126,35 @@ void record_attach(struct record *r, const struct device *dev)
 
 /* ---- two records of one device */
 
-static uint64_t mark_of(const struct identity *id)
+static uint32_t hash_of(const struct identity *id)
 {
 	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf };
 
-	return fnv1a(fnv1a(FNV1A, (const char *)card, sizeof(card)), id->path, strlen(id->path));
+	return (uint32_t)fnv1a(fnv1a(FNV1A, (const char *)card, sizeof(card)), id->path,
+			       strlen(id->path));
 }
 
 int records_each_twin(const struct records *rs,
 		      int (*found)(void *ctx, size_t former, size_t later), void *ctx)
 {
-	_free_ struct mark *v = calloc(rs->n ? rs->n : 1, sizeof(*v));
-	size_t n = 0;
-	int rc = v ? 0 : -ENOMEM;
+	struct index by = { 0 };
+	int rc = index_init(&by, (uint32_t)rs->n);
 
-	for (size_t i = 0; i < rs->n && v; i++)
-		if (rs->v[i])
-			v[n++] = (struct mark){ mark_of(&rs->v[i]->id), i };
-	marks_sort(v, n);
-	for (size_t i = 1; i < n && !rc; i++)
-		if (v[i - 1].value == v[i].value &&
-		    identity_eq(&rs->v[v[i - 1].at]->id, &rs->v[v[i].at]->id))
-			rc = found(ctx, v[i - 1].at, v[i].at);
+	for (uint32_t i = 0; i < rs->n && !rc; i++) {
+		const struct record *r = rs->v[i];
+		uint32_t hash = r ? hash_of(&r->id) : 0, at = index_first(&by, hash);
+
+		if (!r)
+			continue;
+		while (at != INDEX_NONE && !identity_eq(&rs->v[at]->id, &r->id))
+			at = index_next(&by, at);
+		index_link(&by, i, hash);
+		if (at == INDEX_NONE)
+			continue;
+		index_unlink(&by, at); /* found may drop it */
+		rc = found(ctx, at, i);
+	}
+	index_fini(&by);
 	return rc;
 }
 
@@ -234,9 +242,9 @@ static void put_keys(const struct persist_key *v, size_t n, const struct record 
 		persist_put(k, r, o);
 }
 
-int record_add_owner(struct record *r, const struct owner *o)
+int record_add_owner(struct record *r, const struct file_owner *o)
 {
-	struct owner *v;
+	struct file_owner *v;
 
 	/* Too many are not worth losing the claims of all others. */
 	if (record_owner_of(r, o->file) || r->n_owners >= OWNERS_MAX)
@@ -345,7 +353,7 @@ void intent_format(const struct records *rs, struct out *o)
 	out_free(&lines);
 }
 
-struct owner *record_owner_of(const struct record *r, const char *file)
+struct file_owner *record_owner_of(const struct record *r, const char *file)
 {
 	for (size_t i = 0; i < r->n_owners; i++)
 		if (!strcmp(r->owners[i].file, file))
@@ -355,7 +363,7 @@ struct owner *record_owner_of(const struct record *r, const char *file)
 
 void record_note_owner(const struct record *r, struct intent *want)
 {
-	const struct owner *o = record_owner_of(r, "claim");
+	const struct file_owner *o = record_owner_of(r, "claim");
 
 	o = o ? o : record_owner_of(r, "");
 	want->n_owners = (uint32_t)r->n_owners;

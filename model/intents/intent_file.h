@@ -22,7 +22,7 @@
 
 #define OWNERS_MAX 64 /* of one device; further ones in a file are ignored */
 
-struct owner {
+struct file_owner {
 	char file[REQUEST_FILE]; /* "": the directory */
 	struct ownership is;
 };
@@ -46,12 +46,12 @@ enum record_state {
 struct record {
 	/* In the file. */
 	struct identity id;
-	char at[KEY_NAME + 8];	  /* where it was last seen, in the form of key_id(); for people */
+	char at[KEY_NAME + 8];	  /* where it was last seen, in the form of key_id() */
 	struct intent intent;	  /* only fields that a row of persist.h names */
 	char driver[DRIVER_NAME]; /* the driver that has it for the claim */
 	uint64_t group;		  /* the same in all records of a claimed IOMMU group */
 	char boot[40]; /* in which an operation began that nobody may resume; "": none */
-	struct owner *owners;
+	struct file_owner *owners;
 	size_t n_owners;
 	char *types; /* a PF: the vGPU types that it was seen to have (facts.profiles), or NULL */
 	char *extra; /* unknown "key=value key=value", unchanged, or NULL */
@@ -146,11 +146,11 @@ void records_free(struct records *rs);
 #define FORMER_KEY "former_"
 #define OWNER_KEY "owner." /* owner.claim=1000:1000:0664; for the directory: owner.=... */
 /* NULL: it has no owner of its own. */
-struct owner *record_owner_of(const struct record *r, const char *file);
+struct file_owner *record_owner_of(const struct record *r, const char *file);
 /* The owner of claim, or else of the directory, gets the VFIO nodes. */
 void record_note_owner(const struct record *r, struct intent *want);
 /* Does nothing if that file has an owner, or if there is no room. -ENOMEM. */
-int record_add_owner(struct record *r, const struct owner *o);
+int record_add_owner(struct record *r, const struct file_owner *o);
 
 /* text is overwritten; text[len] must be 0. Invalid lines are set aside; if all are invalid the
  * file is refused: -EINVAL with the reason; ret is then empty. */

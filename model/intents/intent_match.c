@@ -45,13 +45,6 @@ bool request_identity(struct model *m, const struct request *about, struct ident
 	return true;
 }
 
-static int by_key(const void *left, const void *right)
-{
-	const struct candidate *a = left, *b = right;
-
-	return key_cmp(&a->key, &b->key);
-}
-
 uint64_t claim_group(struct model *m, const struct device *dev)
 {
 	const struct device *members[CLAIM_MEMBERS];
@@ -67,30 +60,22 @@ uint64_t claim_group(struct model *m, const struct device *dev)
 	return sum ? sum : 1;
 }
 
-static uint64_t child_mark(const struct identity *id)
+static uint32_t child_hash(const struct identity *id)
 {
 	return id->child.bus ? key_hash(&id->child) : 0;
 }
 
-static uint64_t place_mark(const struct identity *id)
+static uint32_t place_hash(const struct identity *id)
 {
-	return fnv1a(FNV1A, id->path, strlen(id->path)) + (uint64_t)id->vf + child_mark(id);
+	return (uint32_t)fnv1a(FNV1A, id->path, strlen(id->path)) + (uint32_t)id->vf +
+	       child_hash(id);
 }
 
-static uint64_t card_mark(const struct identity *id)
+static uint32_t card_hash(const struct identity *id)
 {
-	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf, child_mark(id) };
+	const uint64_t card[] = { id->serial, id->ids, (uint64_t)id->vf, child_hash(id) };
 
-	return fnv1a(FNV1A, (const char *)card, sizeof(card));
-}
-
-static void mark_candidates(struct pass *p)
-{
-	for (size_t i = 0; i < p->n; i++) {
-		p->marks[2 * i] = (struct mark){ place_mark(&p->candidates[i].id), i };
-		p->marks[2 * i + 1] = (struct mark){ card_mark(&p->candidates[i].id), i };
-	}
-	marks_sort(p->marks, 2 * p->n);
+	return (uint32_t)fnv1a(FNV1A, (const char *)card, sizeof(card));
 }
 
 /* How many cards with this serial are here; *ret_falls: they may be one USB device that falls. */
@@ -98,16 +83,14 @@ static size_t count_cards(const struct pass *p, const struct record *r, bool *re
 {
 	struct identity card = r->id;
 	const struct identity *first = NULL;
-	uint64_t value;
 	size_t n = 0;
 
 	card.vf = -1; /* VFs and children go by their card */
 	card.child = (struct key){ 0 };
-	value = card_mark(&card);
 	*ret_falls = false;
-	for (size_t i = marks_first(p->marks, 2 * p->n, value);
-	     i < 2 * p->n && p->marks[i].value == value; i++) {
-		const struct identity *id = &p->candidates[p->marks[i].at].id;
+	for (uint32_t i = index_first(&p->by_card, card_hash(&card)); i != INDEX_NONE;
+	     i = index_next(&p->by_card, i)) {
+		const struct identity *id = &p->candidates[i].id;
 
 		if (!identity_same_card(id, &card))
 			continue;
@@ -146,11 +129,10 @@ static void judge_clone(struct pass *p, struct record *r)
 	}
 }
 
-static void look_at(const struct pass *p, uint64_t value, struct search *f)
+static void look_at(const struct pass *p, const struct index *by, uint32_t hash, struct search *f)
 {
-	for (size_t i = marks_first(p->marks, 2 * p->n, value);
-	     i < 2 * p->n && p->marks[i].value == value; i++)
-		search_look(f, &p->candidates[p->marks[i].at]);
+	for (uint32_t i = index_first(by, hash); i != INDEX_NONE; i = index_next(by, i))
+		search_look(f, &p->candidates[i]);
 }
 
 enum match pass_lookup(const struct pass *p, const struct identity *wanted,
@@ -158,10 +140,10 @@ enum match pass_lookup(const struct pass *p, const struct identity *wanted,
 {
 	struct search f = { .wanted = wanted };
 
-	look_at(p, place_mark(wanted), &f);
-	/* Without a serial only the place counts; most devices of a kind share a card mark. */
+	look_at(p, &p->by_place, place_hash(wanted), &f);
+	/* Without a serial only the place counts; most devices of a kind share that card. */
 	if (wanted->serial)
-		look_at(p, card_mark(wanted), &f);
+		look_at(p, &p->by_card, card_hash(wanted), &f);
 	return search_end(&f, ret);
 }
 
@@ -170,11 +152,12 @@ int pass_find_candidates(struct pass *p)
 {
 	struct model *m = p->in->m;
 	const struct device *dev;
-	size_t pos = 0, cap = model_count(m);
+	uint32_t cap = (uint32_t)model_count(m);
+	size_t pos = 0;
 
 	p->candidates = calloc(cap ? cap : 1, sizeof(*p->candidates));
-	p->marks = calloc(cap ? 2 * cap : 1, sizeof(*p->marks));
-	if (!p->candidates || !p->marks)
+	if (!p->candidates || index_init(&p->by_key, cap) || index_init(&p->by_place, cap) ||
+	    index_init(&p->by_card, cap))
 		return -ENOMEM;
 	while ((dev = model_next(m, &pos)) && p->n < cap) {
 		struct candidate *s = &p->candidates[p->n];
@@ -184,18 +167,21 @@ int pass_find_candidates(struct pass *p)
 		s->birth = dev->birth;
 		s->serial_unknown = !device_is_known(dev);
 		p->n_unknown += s->serial_unknown;
+		index_link(&p->by_key, p->n, key_hash(&s->key));
+		index_link(&p->by_place, p->n, place_hash(&s->id));
+		index_link(&p->by_card, p->n, card_hash(&s->id));
 		p->n++;
 	}
-	qsort(p->candidates, p->n, sizeof(*p->candidates), by_key);
-	mark_candidates(p);
 	return 0;
 }
 
 struct candidate *pass_candidate(const struct pass *p, const struct key *key)
 {
-	const struct candidate wanted = { .key = *key };
+	uint32_t i = index_first(&p->by_key, key_hash(key));
 
-	return p->n ? bsearch(&wanted, p->candidates, p->n, sizeof(*p->candidates), by_key) : NULL;
+	while (i != INDEX_NONE && !key_eq(&p->candidates[i].key, key))
+		i = index_next(&p->by_key, i);
+	return i == INDEX_NONE ? NULL : &p->candidates[i];
 }
 
 struct record *pass_record(const struct pass *p, const struct key *dev)

@@ -160,13 +160,13 @@ static void note_for_release(struct intents *in, struct record *r)
 	dev->intent.former_known |= r->intent.former_known;
 }
 
-int intents_note(struct intents *in, struct err *err)
+/* As if all that is stored held; of a former process only what it had settled. Call it with save
+ * held. */
+static void note_all(struct intents *in, bool of_former)
 {
 	struct pass p = { .in = in, .loose = true };
-	int rc;
+	uint32_t at = 0;
 
-	pthread_mutex_lock(&in->save);
-	rc = intents_ready(in, err);
 	pthread_mutex_lock(&in->lock);
 	model_lock(in->m);
 	if (!pass_find_candidates(&p))
@@ -174,6 +174,8 @@ int intents_note(struct intents *in, struct err *err)
 	for (size_t i = 0; i < in->rs.n; i++) {
 		struct record *r = in->rs.v[i];
 
+		if (of_former && !copy_has_settled(in, r, &at))
+			r->birth = 0; /* a pass finds out */
 		if (!r->birth)
 			continue;
 		record_note(in, r);
@@ -182,9 +184,26 @@ int intents_note(struct intents *in, struct err *err)
 	model_publish(in->m);
 	model_unlock(in->m);
 	pthread_mutex_unlock(&in->lock);
-	pthread_mutex_unlock(&in->save);
 	pass_free(&p);
+}
+
+int intents_note(struct intents *in, struct err *err)
+{
+	int rc;
+
+	pthread_mutex_lock(&in->save);
+	rc = intents_ready(in, err);
+	note_all(in, false);
+	pthread_mutex_unlock(&in->save);
 	return rc;
+}
+
+void intents_go_on(struct intents *in)
+{
+	pthread_mutex_lock(&in->save);
+	if (copy_settled(in))
+		note_all(in, true);
+	pthread_mutex_unlock(&in->save);
 }
 
 /* ---- what the model asks for while it is changed */
@@ -192,23 +211,21 @@ int intents_note(struct intents *in, struct err *err)
 /* Intents of a device that appears are noted before anybody sees it, so that a claim shows at once.
  * The next pass finds out whether it is the same card, and handles cards that have moved. */
 
-static uint64_t mark_of(const struct identity *id)
+static uint32_t hash_of(const struct identity *id)
 {
-	return fnv1a(FNV1A, id->path, strlen(id->path));
+	return (uint32_t)fnv1a(FNV1A, id->path, strlen(id->path));
 }
 
 /* Call it with the model locked. */
 static void find_places(struct intents *in)
 {
-	in->n_places = 0;
-	free(in->places);
-	in->places = calloc(in->rs.n ? in->rs.n : 1, sizeof(*in->places));
-	in->places_known = in->places;
-	for (size_t i = 0; i < in->rs.n && in->places; i++)
+	index_fini(&in->places);
+	in->places_known = !index_init(&in->places, (uint32_t)in->rs.n);
+	/* The first one is the first to be found. */
+	for (uint32_t i = (uint32_t)in->rs.n; i-- > 0 && in->places_known;)
 		if (persist_has(&persist_claim, &in->rs.v[i]->intent) ||
 		    in->rs.v[i]->intent.vfs_wanted || in->rs.v[i]->types)
-			in->places[in->n_places++] = (struct mark){ mark_of(&in->rs.v[i]->id), i };
-	marks_sort(in->places, in->n_places);
+			index_link(&in->places, i, hash_of(&in->rs.v[i]->id));
 }
 
 bool record_may_be_here(const struct record *r, const struct device *card,
@@ -252,19 +269,14 @@ static void arrives(void *ctx, struct device *dev, const struct device *pf)
 {
 	struct intents *in = ctx;
 	struct identity id;
-	uint64_t mark;
 
 	if (!in->places_known)
 		find_places(in);
 	identity_of(&id, dev, pf);
-	mark = mark_of(&id);
-	for (size_t i = marks_first(in->places, in->n_places, mark);
-	     i < in->n_places && in->places[i].value == mark; i++) {
-		const struct record *r = in->rs.v[in->places[i].at];
-
-		if (record_may_be_here(r, pf ? pf : dev, &id))
-			note_one(in, r, dev, &id);
-	}
+	for (uint32_t i = index_first(&in->places, hash_of(&id)); i != INDEX_NONE;
+	     i = index_next(&in->places, i))
+		if (record_may_be_here(in->rs.v[i], pf ? pf : dev, &id))
+			note_one(in, in->rs.v[i], dev, &id);
 }
 
 /* ---- resource names, also of devices that are away: nobody else gets them */

@@ -7,9 +7,9 @@
 #include "intents.h"
 #include "pcidevfs/model.h"
 
-static int put_owner(struct record *r, const struct owner *o, struct err *err)
+static int put_owner(struct record *r, const struct file_owner *o, struct err *err)
 {
-	struct owner *is = record_owner_of(r, o->file);
+	struct file_owner *is = record_owner_of(r, o->file);
 
 	if (!is && r->n_owners >= OWNERS_MAX)
 		return fail(err, ENOSPC,
@@ -26,7 +26,7 @@ static int put_owner(struct record *r, const struct owner *o, struct err *err)
  * follow that. */
 static void drop_defaults(struct record *r, const struct owner_default *born)
 {
-	const struct owner *dir = record_owner_of(r, "");
+	const struct file_owner *dir = record_owner_of(r, "");
 	size_t n = 0;
 
 	if (dir && (dir->is.uid || dir->is.gid))
@@ -83,7 +83,7 @@ static int edit_device(struct rewrite *w, const struct key *key, struct record *
 }
 
 /* Call it with the model locked. */
-static int edit_owner(struct rewrite *w, const struct key *key, const struct owner *o,
+static int edit_owner(struct rewrite *w, const struct key *key, const struct file_owner *o,
 		      const struct owner_default *born, struct err *err)
 {
 	struct record *r = NULL;
@@ -113,7 +113,7 @@ int intents_set_owner(struct intents *in, const struct key *dev, const char *fil
 		      const struct ownership *owner, const struct owner_default *born,
 		      struct err *err)
 {
-	struct owner o = { .is = *owner };
+	struct file_owner o = { .is = *owner };
 	bool other = false;
 	struct rewrite w;
 	int rc;
@@ -144,8 +144,8 @@ static bool is_of(const struct record *r, const struct key *dev)
 }
 
 /* For an absent device, or one whose record is not matched yet. Call it with in->lock held. */
-static const struct owner *find_coming(struct intents *in, const struct request *about,
-				       const char *file)
+static const struct file_owner *find_coming(struct intents *in, const struct request *about,
+					    const char *file)
 {
 	bool unborn = request_parent(about), known;
 	struct identity id;
@@ -166,7 +166,7 @@ static const struct owner *find_coming(struct intents *in, const struct request 
 bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 		   struct ownership *ret)
 {
-	const struct owner *o = NULL;
+	const struct file_owner *o = NULL;
 	bool matched = !dev, coming = false;
 
 	pthread_mutex_lock(&in->lock);
@@ -189,7 +189,7 @@ bool intents_owner(struct intents *in, const struct key *dev, const char *file,
 bool intents_owner_unborn(struct intents *in, const struct request *about, const char *file,
 			  struct ownership *ret)
 {
-	const struct owner *o;
+	const struct file_owner *o;
 
 	pthread_mutex_lock(&in->lock);
 	o = in->n_owned ? find_coming(in, about, file) : NULL;

@@ -17,7 +17,7 @@
 /* Does nothing if that file has an owner, or if there is no room. */
 static int set_owner(struct record *r, const char *file, const char *text)
 {
-	struct owner o = { 0 };
+	struct file_owner o = { 0 };
 	unsigned int uid, gid, mode;
 	int end = 0;
 

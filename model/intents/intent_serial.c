@@ -19,28 +19,34 @@ bool record_host_serial(const struct record *r, char ret[static FORMER_TEXT])
 	       former_get(r->intent.former, FORMER_SERIAL, ret, FORMER_TEXT) && ret[0];
 }
 
-/* The next candidate from *pos on that is another card of the record's model; NULL: none is left. */
-static const struct device *next_equal(const struct pass *p, const struct record *r, size_t *pos)
+/* Has it no driver of the host yet, or one that has not told it yet? */
+static bool may_tell(const struct pass *p, const struct device *dev)
 {
-	while (*pos < p->n) {
-		const struct candidate *s = &p->candidates[(*pos)++];
+	const struct record *r = pass_record(p, &dev->key);
 
-		if (s->id.ids == r->id.ids && s->id.vf < 0 && !key_eq(&s->key, &r->dev))
-			return model_find(p->in->m, &s->key);
-	}
-	return NULL;
+	return !dev->facts.host_serial[0] && dev->facts.use != USE_GUEST &&
+	       !(r && r->intent.claim[0]);
 }
 
-static const struct device *find_teller(const struct pass *p, const struct record *r,
-					const char *serial)
+/* Another card of the record's model that has this serial number; NULL: that may tell one yet. Of
+ * several the first by key, whatever the order of candidates, for a sentence names it. */
+static const struct device *find_equal(const struct pass *p, const struct record *r,
+				       const char *serial)
 {
-	const struct device *dev;
-	size_t pos = 0;
+	const struct device *first = NULL;
 
-	while ((dev = next_equal(p, r, &pos)))
-		if (!strcmp(dev->facts.host_serial, serial))
-			break;
-	return dev;
+	for (size_t i = 0; i < p->n; i++) {
+		const struct candidate *s = &p->candidates[i];
+		const struct device *dev;
+
+		if (s->id.ids != r->id.ids || s->id.vf >= 0 || key_eq(&s->key, &r->dev) ||
+		    (first && key_cmp(&s->key, &first->key) > 0))
+			continue;
+		dev = model_find(p->in->m, &s->key);
+		if (dev && (serial ? !strcmp(dev->facts.host_serial, serial) : may_tell(p, dev)))
+			first = dev;
+	}
+	return first;
 }
 
 /* The present claim stays, and so does the card in use. */
@@ -77,7 +83,7 @@ void pass_judge_serials(struct pass *p)
 		r->elsewhere = (struct key){ 0 };
 		if (!dev || p->loose || !record_host_serial(r, serial))
 			continue;
-		other = find_teller(p, r, serial);
+		other = find_equal(p, r, serial);
 		if (!strcmp(dev->facts.host_serial, serial)) {
 			r->shares_serial = other;
 			p->rewrite |= r->shares_serial;
@@ -90,25 +96,14 @@ void pass_judge_serials(struct pass *p)
 	}
 }
 
-/* Has it no driver of the host yet, or one that has not told it yet? */
-static bool may_tell(const struct pass *p, const struct device *dev)
-{
-	const struct record *r = pass_record(p, &dev->key);
-
-	return !dev->facts.host_serial[0] && dev->facts.use != USE_GUEST &&
-	       !(r && r->intent.claim[0]);
-}
-
 bool record_awaits_serial(struct pass *p, struct record *r, const struct device *dev)
 {
 	const struct device *other;
 	char serial[FORMER_TEXT];
-	size_t pos = 0;
 
 	if (!record_host_serial(r, serial) || dev->facts.host_serial[0] || is_taken(r, dev))
 		return false;
-	while ((other = next_equal(p, r, &pos)) && !may_tell(p, other))
-		;
+	other = find_equal(p, r, NULL);
 	r->asked_ms = !other ? 0 : r->asked_ms ? r->asked_ms : now_ms();
 	if (!other || now_ms() - r->asked_ms >= TELL_MS)
 		return false;

@@ -18,6 +18,51 @@ static size_t find_text(const struct records *rs, const char *identity)
 	return RECORD_NONE;
 }
 
+/* Call it with the model locked. */
+static bool is_taken(struct intents *in, const char *place)
+{
+	const struct device *dev;
+	char id[KEY_NAME + 8];
+	size_t pos = 0;
+
+	while ((dev = model_next(in->m, &pos)))
+		if (!strcmp(key_id(&dev->key, id), place))
+			return true;
+	return false;
+}
+
+/* What was last seen at this place, to *ret; RECORD_NONE: nothing is stored of it. -EBUSY:
+ * something is there, or several were. Call it with save held. */
+static int find_gone(struct intents *in, const char *place, size_t *ret, struct err *err)
+{
+	char text[IDENTITY_TEXT], other[IDENTITY_TEXT];
+	bool taken;
+	size_t twin = RECORD_NONE;
+
+	*ret = RECORD_NONE;
+	model_lock(in->m);
+	taken = is_taken(in, place);
+	for (size_t i = 0; i < in->rs.n && *place; i++) {
+		const struct record *r = in->rs.v[i];
+
+		if (strcmp(r->at, place) || (!taken && device_of(in, r)))
+			continue;
+		twin = *ret;
+		*ret = i;
+	}
+	model_unlock(in->m);
+	if (*ret != RECORD_NONE && taken)
+		return fail(err, EBUSY,
+			    "a device is at %s; write none to its claim, or name another one that "
+			    "was there by its identity",
+			    place);
+	if (twin == RECORD_NONE)
+		return 0;
+	identity_text(&in->rs.v[twin]->id, other);
+	return fail(err, EBUSY, "%s was the place of %.80s and of %.80s; name one of them", place,
+		    other, identity_text(&in->rs.v[*ret]->id, text));
+}
+
 /* Is it applied by an operation, which a write to its file can end? */
 static bool is_live(const struct record *r, const struct persist *k)
 {
@@ -115,15 +160,17 @@ static int forget_again(struct intents *in, const char *identity, struct settler
 static int refuse_forget(struct intents *in, const struct record *r, struct settler *s,
 			 struct err *err)
 {
+	bool here;
 	int rc;
 
 	model_lock(in->m);
 	rc = refuse_here(in, r, err);
+	here = device_of(in, r);
 	model_unlock(in->m);
-	if (r->birth)
+	if (here)
 		s->dev = r->dev;
 	s->root = record_is_root(r);
-	return rc ? rc : ask_settler(s, r->birth ? &r->dev : NULL, r->n_owners, err);
+	return rc ? rc : ask_settler(s, here ? &r->dev : NULL, r->n_owners, err);
 }
 
 static int forget_record(struct rewrite *w, size_t at, struct settler *s, struct err *err)
@@ -132,8 +179,12 @@ static int forget_record(struct rewrite *w, size_t at, struct settler *s, struct
 	const struct record was = *in->rs.v[at];
 	int rc = refuse_forget(in, &was, s, err);
 
-	if (!rc)
+	if (!rc) {
 		rewrite_drop(w, at);
+		model_lock(in->m);
+		rc = rewrite_release(w, was.group, err);
+		model_unlock(in->m);
+	}
 	rc = rewrite_end(w, rc, err);
 	if (rc)
 		return rc;
@@ -145,11 +196,23 @@ static int forget_record(struct rewrite *w, size_t at, struct settler *s, struct
 	return 0;
 }
 
+static int forget_stored(struct rewrite *w, const char *identity, struct settler *s,
+			 struct err *err)
+{
+	struct intents *in = w->in;
+	size_t at = find_text(&in->rs, identity);
+	int rc = at == RECORD_NONE ? find_gone(in, identity, &at, err) : 0;
+
+	if (!rc && at != RECORD_NONE)
+		return forget_record(w, at, s, err);
+	w->optional = !rc; /* it changes nothing */
+	return rewrite_end(w, rc ? rc : forget_again(in, identity, s, err), err);
+}
+
 int intents_forget(struct intents *in, const char *identity, struct settler *s, struct err *err)
 {
 	struct settler nobody = { 0 };
 	struct rewrite w;
-	size_t at;
 	int rc = intents_await_look(in, err);
 
 	if (rc)
@@ -157,13 +220,8 @@ int intents_forget(struct intents *in, const char *identity, struct settler *s, 
 	s = s ? s : &nobody;
 	pthread_mutex_lock(&in->save);
 	rc = rewrite_begin(&w, in, err);
-	at = rc ? RECORD_NONE : find_text(&in->rs, identity);
-	if (at != RECORD_NONE) {
-		rc = forget_record(&w, at, s, err);
-	} else if (!rc) {
-		w.optional = true; /* it changes nothing */
-		rc = rewrite_end(&w, forget_again(in, identity, s, err), err);
-	}
+	if (!rc)
+		rc = forget_stored(&w, identity, s, err);
 	pthread_mutex_unlock(&in->save);
 	intents_kick(in);
 	return rc;

@@ -253,9 +253,10 @@ int intents_ready(struct intents *in, struct err *err)
 void pass_free(struct pass *p)
 {
 	free(p->candidates);
-	free(p->marks);
 	p->candidates = NULL;
-	p->marks = NULL;
+	index_fini(&p->by_key);
+	index_fini(&p->by_place);
+	index_fini(&p->by_card);
 }
 
 static void abandon(struct rewrite *w)

@@ -8,6 +8,7 @@
 #include <stdatomic.h>
 
 #include "intent_file.h"
+#include "model/index.h"
 #include "pcidevfs/intent.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/txn.h"
@@ -26,7 +27,7 @@ struct statedir {
 };
 
 /* Why another pass is needed although no event comes. */
-enum ask {
+enum pass_cause {
 	ASK_USE = 1,  /* something waits for a process to close a device */
 	ASK_DUE = 2,  /* something is to be tried again after a while */
 	ASK_OVER = 4, /* a pod has ended, and the file does not say so yet */
@@ -51,7 +52,7 @@ struct intents {
 	bool moved;	   /* lock: the directory in use is no longer the one at the path */
 	bool gone;	   /* lock: there is none */
 	bool anew;	   /* the records are from the copy, because the file was gone */
-	void *copy;	   /* save: memory that outlives the process; see intent_dir.c */
+	void *copy;	   /* save: memory that outlives the process; see intent_copy.c */
 	size_t copy_size;
 	bool told;			   /* save: a device may show something from a record */
 	char damaged[320];		   /* changed with both: what was set aside, and why */
@@ -59,14 +60,12 @@ struct intents {
 	unsigned int sync_us, sync_max_us; /* lock: how long the disk took */
 
 	/* rs is changed under the model's lock as well, for devices that appear. */
-	/* sorted; stored claims by their device's place: at is an index of rs */
-	struct mark *places;
-	size_t n_places;
+	struct index places; /* of rs: stored claims by their device's place */
 	bool places_known; /* places belong to the present rs */
 
 	struct engine *e; /* changed with the model locked as well */
 	void (*run_passes)(void *intents);
-	struct world world;
+	struct engine_world world;
 	pthread_mutex_t turn; /* guards the rest; taken last */
 	pthread_cond_t quiet;
 	pthread_cond_t asked; /* signals asks or stopped */
@@ -76,7 +75,7 @@ struct intents {
 	/* the model is a former process's, whose operations the engine resumes */
 	bool goes_on;
 	unsigned int restoring; /* number of running operations */
-	unsigned int asks;	/* what no event will tell: enum ask */
+	unsigned int asks;	/* what no event will tell: enum pass_cause */
 	pthread_t asker;
 	bool asking;	/* the asker exists */
 	uint64_t looks; /* changed with both save and lock: how many passes have looked */
@@ -100,11 +99,11 @@ struct restore_job {
 /* One look at all records. */
 struct pass {
 	struct intents *in;
-	struct candidate *candidates; /* by key */
-	struct mark *marks;	      /* two for each candidate, by value */
-	size_t n, n_unknown;
+	struct candidate *candidates;
+	struct index by_key, by_place, by_card; /* of them */
+	uint32_t n, n_unknown;
 	bool incomplete;   /* a missing card may be one whose serial is not known yet */
-	unsigned int asks; /* enum ask */
+	unsigned int asks; /* enum pass_cause */
 	bool last;	   /* nothing is put off */
 	bool loose;	   /* unknown serials do not matter: nothing is bound */
 	bool rewrite;	   /* the file is out of date */
@@ -112,8 +111,7 @@ struct pass {
 	struct restore_job *jobs;
 };
 
-/* intent_dir.c: the state directory, and the copy of its file in memory. Call all of it with save
- * held. */
+/* intent_dir.c: the state directory. Call all of it with save held. */
 
 /* The sentence for a request that cannot be saved; what: a name below the directory, or "". */
 int statedir_refuse(const struct intents *in, int rc, const char *what, struct err *err);
@@ -133,10 +131,17 @@ int statedir_follow(struct intents *in, struct err *err);
 /* intent_replace() where the file is written now. */
 int statedir_replace(struct intents *in, const char *text, size_t len);
 
+/* intent_copy.c. Call all of it with save held. */
+
 /* Beside the former copy, then swapped: a process killed meanwhile leaves either. */
 void copy_keep(struct intents *in, const char *text, size_t len);
 /* The text that a former process of this mount wrote last, allocated. -ENOENT, -ENOMEM. */
 int copy_read(const struct intents *in, char **ret, size_t *ret_len);
+/* No record is known to be settled any more. */
+void copy_unsettle(struct intents *in);
+/* How many are; was it kept of this record? *at: where to look first; the caller starts with 0. */
+uint32_t copy_settled(const struct intents *in);
+bool copy_has_settled(const struct intents *in, const struct record *r, uint32_t *at);
 
 /* A change of the records, which others see only once it is on the disk. */
 struct rewrite {
@@ -154,6 +159,9 @@ struct record *rewrite_add(struct rewrite *w);
 /* A copy of the i-th record, to be changed; NULL: no memory. */
 struct record *rewrite_edit(struct rewrite *w, size_t i);
 void rewrite_drop(struct rewrite *w, size_t i);
+/* Releasing a group also drops the claims stored for absent members. Present members were released
+ * with it, or are in another group by now: theirs stay. Call it with the model locked. */
+int rewrite_release(struct rewrite *w, uint64_t group, struct err *err);
 /* Ends it: rc 0 writes and publishes the change, else nothing of it happens. Returns rc, or why it
  * could not be written. */
 int rewrite_end(struct rewrite *w, int rc, struct err *err);

@@ -340,12 +340,11 @@ SETTING(spoofchk);
 /* ---- */
 
 const struct persist *const persists[] = {
-	&persist_vfs,	   &persist_profile,
-	&persist_params,   &persist_mac, /* before a guest can have it */
-	&persist_vlan,	   &persist_trust,
-	&persist_spoofchk, &persist_claim,
-	&persist_given,	   &persist_pooled,
-	&persist_resource, NULL
+	&persist_mig_mode, /* before the VFs: it changes only without them */
+	&persist_vfs,	   &persist_mixed_sizes, &persist_scheduler, &persist_mig_layout,
+	&persist_profile,  &persist_params,	 &persist_mac, /* before a guest can have it */
+	&persist_vlan,	   &persist_trust,	 &persist_spoofchk,  &persist_claim,
+	&persist_given,	   &persist_pooled,	 &persist_resource,  NULL
 };
 
 const struct persist *persist_find(const char *file)
@@ -432,7 +431,8 @@ void persist_value(const struct persist *k, const struct record *r, char ret[sta
 
 bool persist_is_missing(const struct persist *k, const struct record *r)
 {
-	return k->none && persist_has(k, &r->intent) && !(r->in & persist_bit(k));
+	return k->none && persist_has(k, &r->intent) && !(r->in & persist_bit(k)) &&
+	       !(k->rests_claimed && r->intent.claim[0]);
 }
 
 const struct persist *persist_missing(const struct record *r)

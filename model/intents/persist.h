@@ -70,6 +70,8 @@ struct persist {
 	 * ends it. 0: it never does. */
 	size_t until_release;
 	bool ends_claim; /* the claim ends when this ends by a request */
+	/* Needs the driver that a claim takes away: restored only once no claim is stored. */
+	bool rests_claimed;
 	/* Those behind it do not wait for it: if it is refused it is tried again behind them. */
 	bool yields;
 	/* An intent that cannot be combined with this one and ends when this is accepted. NULL:
@@ -110,7 +112,8 @@ struct persist {
 /* NULL-terminated, parents before children: restored in this order. The n-th is bit n of a record's
  * `in`, if it needs an operation. */
 extern const struct persist *const persists[];
-extern const struct persist persist_claim, persist_given, persist_vfs;
+extern const struct persist persist_claim, persist_given, persist_mig_layout, persist_mig_mode,
+	persist_mixed_sizes, persist_scheduler, persist_vfs;
 
 /* Changes by others after it was applied are reported, and left alone. Call it with the model
  * locked. */

@@ -7,6 +7,7 @@ rest AUDIT SECONDS             requests that began in that time, of the sync use
 hotplug AUDIT ROUNDS NAME -- UNPLUG... -- PLUG...
 claims AUDIT ROUNDS NAME ADDRESS TREE SYSFS
 vfs AUDIT ROUNDS NAME ADDRESS TREE SYSFS
+many AUDIT COUNT ROUNDS NAME ADDRESS TREE    from the POST of a claim to the tree, among COUNT that mean no device
 """
 import base64
 import ctypes
@@ -19,6 +20,7 @@ import ssl
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import urllib.parse
 
@@ -190,12 +192,16 @@ def settle(audit, touched):
     touched.drain()
 
 
+def claim_of(name, address):
+    return {"apiVersion": "devices.harvesterhci.io/v1beta1", "kind": "PCIDeviceClaim", "metadata": {"name": name},
+            "spec": {"address": address, "nodeName": "node1", "userName": "alice"}}
+
+
 def claims(audit, rounds, name, address, tree, sysfs):
     file = f"{tree}/devices/{address}/claim"
     touched = Touched(f"{sysfs}/bus/pci/devices/{address}/driver_override")
     server = Server()
-    claim = {"apiVersion": "devices.harvesterhci.io/v1beta1", "kind": "PCIDeviceClaim", "metadata": {"name": name},
-             "spec": {"address": address, "nodeName": "node1", "userName": "alice"}}
+    claim = claim_of(name, address)
     times = {"step": [], "released": [], "deleted": [], "kernel": [], "echo": []}
 
     for _ in range(int(rounds)):
@@ -249,5 +255,29 @@ def vfs(audit, rounds, name, address, tree, sysfs):
         tell(key, value)
 
 
-WHAT = {f.__name__: f for f in (start, rest, hotplug, claims, vfs)}
+def many(_audit, count, rounds, name, address, tree):
+    def make(first):
+        server = Server()
+        for n in range(first, int(count), 16):
+            foreign = f"{0x1000 + n // 256:04x}:{n % 256:02x}:00.0"
+            server.ask("POST", "pcideviceclaims", claim_of("node1-" + foreign.replace(":", "").replace(".", ""), foreign))
+
+    makers = [threading.Thread(target=make, args=(n,)) for n in range(16)]
+    for maker in makers:
+        maker.start()
+    for maker in makers:
+        maker.join()
+    time.sleep(10)
+    server, file, times = Server(), f"{tree}/devices/{address}/claim", []
+    for _ in range(int(rounds)):
+        began = time.time()
+        server.ask("POST", "pcideviceclaims", claim_of(name, address))
+        times.append(reads(file, "alice") - began)
+        server.ask("DELETE", "pcideviceclaims/" + name)
+        reads(file, "none")
+        time.sleep(1)
+    tell("many", times)
+
+
+WHAT = {f.__name__: f for f in (start, rest, hotplug, claims, vfs, many)}
 WHAT[sys.argv[1]](Audit(sys.argv[2]), *sys.argv[3:])

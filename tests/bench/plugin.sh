@@ -8,8 +8,8 @@ mkdir -p "$K/device-plugins"
 go_client() {
 	command -v go >/dev/null || { echo "no Go here"; return 1; }
 	(cd tests/k8s/ground && CGO_ENABLED=0 GOWORK=off GOPROXY=off GOFLAGS=-mod=readonly \
-		go build -buildvcs=false -o "$tool/kubelet" ../../bench/kubelet.go) >"$D/go" 2>&1 ||
-		{ echo "Go's modules are not here: make k8s"; return 1; }
+		go build -modfile="v${KUBERNETES:-1.34}/go.mod" -buildvcs=false -o "$tool/kubelet" ../../bench/kubelet.go) >"$D/go" 2>&1 ||
+		{ echo "Go's modules are not here: make test-k8s"; return 1; }
 }
 if why=$(go_client); then
 	kubelet=("$tool/kubelet") client="a Go client"

@@ -16,6 +16,7 @@ gpus=()
 } >"$D/cards.umockdev"
 
 cards_start() { # the machine as it boots
+	: >"$D/cards.out" # of the boot before, which the background job would empty too late
 	"$B/bin/pcidevfs-sim" --uevents --gpu mdev --machine "$D/cards.umockdev" "$G" >"$D/cards.out" &
 	cards=$!
 	until grep -qx ready "$D/cards.out"; do sleep 0.05; done
@@ -30,12 +31,11 @@ cards_serve() { # and its daemon
 }
 
 # CPU milliseconds of the daemon's processes, those that have ended too: FIELDS 14-17 all, 14,16 in user mode.
-cards_cpu() { # cards_cpu FIELDS
-	local p n=0
+cards_cpu() { # cards_cpu FIELDS; a helper may end meanwhile
+	local p
 	for p in $pid $(pgrep -P $pid) $(pgrep -P $pid | xargs -n 1 pgrep -P); do
-		n=$((n + $(cut -d' ' -f"$1" "/proc/$p/stat" | tr ' ' '+' | bc)))
-	done
-	echo $((n * 10))
+		cut -d' ' -f"$1" "/proc/$p/stat" 2>/dev/null
+	done | awk '{ for (i = 1; i <= NF; i++) n += $i } END { print n * 10 }'
 }
 
 cards_held() { [ "$(grep -c 'state=held' "$T/intents")" -ge "$1" ]; }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced: what the processes of pcidevfsd have, by /proc/PID/status, against docs/SECURITY.md.
 # shellcheck shell=sh disable=SC2034,SC2086
-chown=0 fowner=3 dac_read=2 setpcap=8 net_admin=12 module=16 chroot=18 ptrace=19 admin=21 mknod=27
+chown=0 fowner=3 dac_read=2 setgid=6 setuid=7 setpcap=8 net_admin=12 module=16 chroot=18 ptrace=19 admin=21 mknod=27
 
 status_of() { # status_of PID KEY
 	sed -n "s/^$2:[[:space:]]*//p" "/proc/$1/status"
@@ -41,7 +41,7 @@ helper_kinds() { # helper_kinds HOLDER: what its idle helpers have
 }
 helpers_confined() { # helpers_confined HOLDER
 	for kind in $(helper_kinds "$1"); do
-		for caps in "" $admin "$ptrace $dac_read" "$ptrace $dac_read $admin" $module $net_admin; do
+		for caps in "" $admin "$ptrace $dac_read" "$ptrace $dac_read $admin" $module $net_admin "$setuid $setgid $ptrace"; do
 			[ "$kind" != "$(value $caps)" ] || continue 2
 		done
 		return 1
@@ -52,7 +52,7 @@ all_confined() { # all_confined HOLDER
 	c_server=$(server_of "$1")
 	[ -n "${sanitized:-}" ] || c_server="$c_server/task/*" # a sanitizer's own thread was there before
 	confined "a thread of the serving process" "$c_server" "$chown $fowner"
-	confined "the spawner" "$(spawner_of "$1")" "$dac_read $ptrace $admin $module $net_admin $setpcap $chroot $mknod"
+	confined "the spawner" "$(spawner_of "$1")" "$dac_read $ptrace $admin $module $net_admin $setpcap $chroot $mknod $setuid $setgid"
 	check "the holder" "$1" CapEff "$(value $dac_read $ptrace $admin)"
 	check "the holder" "$1" NoNewPrivs 1
 	check "the holder" "$1" Seccomp 2

@@ -7,6 +7,7 @@ T=$D/tree # the mounted tree
 V=$T/devices
 bin=$B/bin
 tool=$B/tests
+version=$(sed -n "s,^VERSION := ,,p" Makefile)
 sim_pid= daemon_pid= mounts=
 
 fail() {
@@ -63,12 +64,12 @@ comes_back() { # comes_back DEVICE CLAIM: by restore, whose act is over
 	wait_for 10 sh -c "! grep -qsx busy '$V'/*/state"
 }
 
-start_sim() { # start_sim [MACHINE]; $cdev, $free_override, $vgpus: its kernel is so, see pcidevfs-sim --help
+start_sim() { # start_sim [MACHINE]; $cdev, $free_override, $vgpus, $kmsg: its kernel is so, see pcidevfs-sim --help
 	mkdir -p "$S"
 	: >"$D/sim.out" # of an earlier one, which the background job would empty too late
 	# Process 1 is the test's own here, so the simulation cannot know that the network is private.
 	"$bin/pcidevfs-sim" --uevents ${cdev:+--cdev} ${free_override:+--free-override} \
-		${vgpus:+--gpu "$vgpus"} ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
+		${kmsg:+--log "$kmsg"} ${vgpus:+--gpu "$vgpus"} ${1:+--machine "$1"} "$S" >"$D/sim.out" 2>"$D/sim.err" &
 	sim_pid=$!
 	wait_for 20 grep -qx ready "$D/sim.out"
 }
@@ -78,25 +79,51 @@ start_gpu() { # start_gpu STYLE [OPTION=VALUE]...: the lab's machine under -g, 0
 	start_sim tests/machines/lab-vgpu.umockdev.gz
 }
 
-bind() { # bind WHAT WHERE: until the end; no blanks in WHERE
-	mkdir "$2" && mount --bind "$1" "$2" && mounts="$2 $mounts"
+a2_types() { # types of an A2, as start_gpu takes a file of them
+	cat <<-END
+		741 1 NVIDIA A2-1Q
+		742 2 NVIDIA A2-2Q
+		747 4 NVIDIA A2-4Q
+		748 8 NVIDIA A2-8Q
+		749 16 NVIDIA A2-16Q
+	END
 }
 
-driver_root() { # $root: the root of that GPU's driver, for --driver-root; its sriov-manage acts on the simulation
-	root=$(mktemp -d "$D/driver.XXXXXX") # another one after power_cut
-	chmod 755 "$root"
-	mkdir -p "$root/usr/lib/nvidia" "$root/dev/fd"
-	for d in bin lib lib64; do
-		[ ! -e /$d ] || { bind /$d "$root/$d"; } || skip "nothing can be mounted here"
-	done
-	for d in sys proc; do
-		bind "$S/$d" "$root/$d" || skip "nothing can be mounted here"
-	done
-	touch "$root/dev/null"
-	mount --bind /dev/null "$root/dev/null" && mounts="$root/dev/null $mounts"
-	install -m 755 tests/lab/tools/sriov-manage "$root/usr/lib/nvidia"
-	# Its shell gets it as a descriptor, which the simulated proc does not have.
-	cp tests/lab/tools/sriov-manage "$root/dev/fd/3"
+vgpus() { # "COUNT NAME" of each type
+	sed -n "s/^\(mdev\|0000:01\).* profile=\"\([^\"]*\)\".*/\2/p" "$T/inventory" | sort | uniq -c | sed 's/^ *//' | tr '\n' ' '
+}
+
+nvswitch() { # nvswitch CARD: $D/machine is the built-in one with the GPU in this file, and $switch is an NVSwitch
+	switch=0000:02:00.0 # not the first of two ports of a NIC
+	awk -v RS= -v ORS='\n\n' '/^P: [^\n]*0000:02:00.0\/net/ { next }
+		/^P: [^\n]*0000:02:00.0\n/ { gsub(/ixgbe/, "nvidia-nvswitch"); gsub(/\nA: sriov[^\n]*/, "")
+			sub(/\nA: class=[^\n]*/, "\nA: class=0x068000\\n"); sub(/\nA: vendor=[^\n]*/, "\nA: vendor=0x10de\\n")
+			sub(/\nA: device=[^\n]*/, "\nA: device=0x22a3\\n") } 1' tests/machines/small-server.umockdev >"$D/machine"
+	cat "$1" >>"$D/machine"
+}
+
+start_mig() { # start_mig STYLE CARD [OPTION=VALUE]...: the built-in machine with $gpu, an h100 of 20 VFs or a100 of 16
+	case $2 in h100) gpu=0000:0c:00.0 ;; *) gpu=0000:0b:00.0 ;; esac
+	mkdir -p "$D/cards"
+	cat "tests/nvml/$2.card" "tests/nvml/$2.vgpus" >"$D/cards/$gpu"
+	printf 'driver 580.159.04\nlibrary 13.580.159.04\n' >"$D/cards/all"
+	cat tests/machines/small-server.umockdev "tests/machines/small-server-$2.umockdev" >"$D/machine"
+	vgpus="$1 numvfs=0 cards=$D/cards"
+	shift 2
+	vgpus="$vgpus $*"
+	start_sim "$D/machine" # after power_cut "$D/machine" the cards are the same
+}
+
+. tests/lib/driver.sh
+
+process() { # process PID NAME [UID [CAPS [MAP]]]: of the simulation, as the kernel shows it; its program is $D/PID
+	mkdir -p "$S/proc/$1"
+	echo "$2" >"$S/proc/$1/comm"
+	printf 'Name:\t%s\nState:\tS (sleeping)\nUid:\t%s\t%s\t%s\t%s\nCapEff:\t%s\n' "$2" "${3:-0}" "${3:-0}" "${3:-0}" \
+		"${3:-0}" "${4:-000001ffffffffff}" >"$S/proc/$1/status"
+	printf '%s\n' "${5:-         0          0 4294967295}" >"$S/proc/$1/uid_map"
+	[ -e "$D/$1" ] || install -m 755 /dev/null "$D/$1"
+	ln -sfn "$D/$1" "$S/proc/$1/exe"
 }
 
 start_demo() { # as `make demo`, from a copy of what it needs; its tree is $T, what it prints $D/said
@@ -130,6 +157,8 @@ signal_daemon() { # SIGTERM, which it has taken then: a second one would else be
 
 end_daemon() { # ends and unmounts, and must say so by status 0
 	[ -n "$daemon_pid" ] || return 0
+	# shellcheck disable=SC2046 # pids: a test that failed may have left them stopped
+	kill -CONT "$daemon_pid" $(pgrep -P "$daemon_pid") 2>/dev/null
 	kill "$daemon_pid" 2>/dev/null
 	wait "$daemon_pid"
 	s_status=$?
@@ -200,10 +229,10 @@ driver_of() { # driver_of ADDRESS: as the kernel says
 	echo "${d_link##*/}"
 }
 
-serving_pid() { # the process that serves the mount; its parent, which we started, only keeps it
+serving_pid() { # the newest process below the one we started, which only keeps the mount: an older one ends
 	for s_pid in $(pgrep -P "$daemon_pid" -x pcidevfsd); do
-		[ ! -e "/proc/$s_pid/exe" ] || echo "$s_pid" # the former one may not be reaped yet
-	done | head -n 1
+		[ ! -e "/proc/$s_pid/exe" ] || echo "$s_pid" # one that is dead may not be reaped yet
+	done | tail -n 1
 }
 
 kill_serving() { # kill -9, and a fresh one has taken over when the next read answers
@@ -213,13 +242,24 @@ kill_serving() { # kill -9, and a fresh one has taken over when the next read an
 	[ "$(serving_pid)" != "$k_pid" ] || fail "process $k_pid did not die"
 }
 
-power_cut() { # power_cut [MACHINE]: nothing ends well, then the machine as it comes up
-	kill -9 "$(serving_pid)" "$daemon_pid"
-	wait "$daemon_pid" 2>/dev/null
-	umount -l "$T"
-	daemon_pid=
+stop_sim() {
 	kill "$sim_pid"
 	wait "$sim_pid"
+	sim_pid=
+}
+
+kill_both() { # -9, at once; the one that we started first, since it would start the other anew
+	k_pid=$(serving_pid)
+	kill -9 "$daemon_pid" "$k_pid"
+	wait "$daemon_pid" 2>/dev/null
+	umount -l "$T"
+	wait_for 10 test ! -e "/proc/$k_pid/exe"
+}
+
+power_cut() { # power_cut [MACHINE]: nothing ends well, then the machine as it comes up
+	kill_both
+	daemon_pid=
+	stop_sim
 	rm -f "$D/sim.out"
 	start_sim "$@"
 	! grep 'is for pcidevfsd itself' "$D/daemon.err" || fail 'the next process, still asleep, has complained'

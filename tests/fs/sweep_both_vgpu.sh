@@ -11,12 +11,6 @@ met() {
 	"$bin/pcidevfs-sim" --control "$S" met 2>/dev/null
 }
 
-kill_both() {
-	kill -9 "$(serving_pid)" "$daemon_pid"
-	wait "$daemon_pid" 2>/dev/null
-	umount -l "$T"
-}
-
 kernel_has() { # kernel_has VF: the id of its type, and the UUIDs below it
 	cat "$P/$1/nvidia/current_vgpu_type" 2>/dev/null && return
 	for k_dir in "$P/$1"/????????-????-*; do

@@ -3,11 +3,15 @@
 huge, deep, denied, inside; or well, over an empty cluster: good; token (401, but for the one in PORTFILE.token);
 gone, gone-inside (a watch is told 410, once, inside one that goes on); busy (429, once); bare (lists with items that
 are no objects); lost (a write meets 404); refused (those of Nodes and of whole PCIDevices meet 403); foreign
-(VlanConfigs meet 403); deaf (a Node's meets
+(VlanConfigs meet 403); coming (pods meet 403, once; then there is one of Harvester's controller, and that takes a
+second); barred (pods meet 403); deaf (a Node's meets
 429, once, then 200, and changes nothing); events (the first Event meets 500); large (400 objects of 60 KB); endless (a
-list that always goes on); calm (as good, with a core Node, so that nothing is asked for again); unwilling NAME (the status
+list that always goes on); unwilling NAME (the status
 of that object is refused); late NAME (the first write of that object is answered a second later than the watch tells that
-somebody took its labels); flood N (as calm, and N claims of this node that mean no device). What it was asked stands in PORTFILE.asked, with the time in ms, the credential, and an Event's
+somebody took its labels); flood N (as good, and N claims of this node that mean no device);
+labels (as good, and the core Node node1 is as it is written, each write by pcidevfs-sync a line of PORTFILE.node; those with
+the text in PORTFILE.hold are carried out once it is gone, those with the text in PORTFILE.refuse meet 403; labels alone:
+the cluster has none of Harvester's kinds). What it was asked stands in PORTFILE.asked, with the time in ms, the credential, and an Event's
 reason. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names; it listens at $ADDRESS."""
 import http.server
 import json
@@ -17,14 +21,25 @@ import ssl
 import sys
 import threading
 import time
+import urllib.parse
 
 
 CLAIMS = "/apis/devices.harvesterhci.io/v1beta1/pcideviceclaims"
-objects = {}
-news = []  # events of watches: plural, event
+NODE = "/api/v1/nodes/node1"
+objects = {NODE: {"metadata": {"name": "node1", "uid": "u", "resourceVersion": "1"}}}
+news = []  # events of watches: path, event
 lock = threading.Lock()
 told = set()
 version = 1  # of the cluster: each change has the next one
+
+
+def merge(o, patch):
+    for key, value in patch.items():
+        if value is None:
+            o.pop(key, None)
+        else:
+            o[key] = merge(o.get(key, {}), value) if isinstance(value, dict) else value
+    return o
 
 
 class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
@@ -76,7 +91,11 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return True
 
     def watch(self):  # until the mode is another one
-        mode, seen = self.mode(), len(news)
+        mode = self.met
+        since = urllib.parse.parse_qs(urllib.parse.urlsplit(self.path).query).get("resourceVersion", [""])[0]
+        with lock:  # what came after the list that it follows
+            since = int(since) if since.isdigit() else version
+            seen = sum(int(event["object"]["metadata"]["resourceVersion"]) <= since for _, event in news)
         if self.once("gone"):
             self.refuse(410, "too old")
             return
@@ -86,16 +105,17 @@ class Handler(http.server.BaseHTTPRequestHandler):
             gone = {"type": "ERROR", "object": {"kind": "Status", "code": 410, "message": "too old"}}
             self.wfile.write(json.dumps(gone).encode())
         self.wfile.flush()
-        plural = self.path.split("?")[0].split("/")[-1]
         while self.mode() == mode:
             for place, event in news[seen:]:
-                if place == plural:
+                if place == self.path.split("?")[0]:
                     self.wfile.write(json.dumps(event).encode())
             seen = len(news)
             time.sleep(0.05)
         self.close_connection = True
 
     def well(self):
+        if self.mode() == "coming" and "&resourceVersion=" not in self.path and ("/pods?" in self.path or "/pcidevices?" in self.path):
+            time.sleep(1)
         token = ""
         if os.path.exists(sys.argv[1] + ".token"):
             with open(sys.argv[1] + ".token", encoding="utf-8") as f:
@@ -108,6 +128,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.refuse(422, "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch")
         elif "watch=1" in self.path:
             self.watch()
+        elif self.command == "GET" and self.path == NODE:
+            self.send(200, json.dumps(objects[NODE]).encode())
         elif self.command == "GET":
             place = self.path.split("?")[0] + "/"
             if self.mode() == "flood" and self.path.startswith(CLAIMS) and "flood" not in told:
@@ -151,6 +173,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.refuse(403, "this cluster deletes only what it made")
 
+    def is_of(self, what):  # does the body have the text in that file?
+        try:
+            with open(sys.argv[1] + "." + what, encoding="utf-8") as f:
+                return f.read().strip() in self.body.decode()
+        except FileNotFoundError:
+            return False
+
     def flood(self, count):
         for i in range(count):  # some are named as functions are that this node does not have
             name, address = (f"node1-0f{i:07x}", f"000f:{i >> 16:02x}:{i >> 4 & 31:02x}.{i & 7}") if i % 2 else (f"x{i}", "none")
@@ -166,11 +195,19 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def apply(self, place):
         global version
+        if place == NODE and self.headers.get("User-Agent", "").startswith("pcidevfs-sync/"):
+            with open(sys.argv[1] + ".node", "a", encoding="utf-8") as f:
+                f.write(self.body.decode() + "\n")
+            while self.is_of("hold"):
+                time.sleep(0.02)
+            if self.is_of("refuse"):
+                self.refuse(403, "nodes is forbidden")
+                return
         with lock:
             o = objects.setdefault(place, {})
             for part, value in json.loads(self.body).items():
-                o[part] = {**o.get(part, {}), **value} if isinstance(value, dict) else value
-            o["metadata"]["uid"] = place
+                o[part] = merge(o.get(part, {}), value) if place == NODE else {**o.get(part, {}), **value} if isinstance(value, dict) else value
+            o["metadata"]["uid"] = "u" if place == NODE else place
             version += 1
             o["metadata"]["resourceVersion"] = str(version)
             answer = json.dumps(o).encode()
@@ -180,22 +217,23 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 o["metadata"]["resourceVersion"] = str(version)
                 o["metadata"]["labels"] = {}
             if late or not self.headers.get("User-Agent", "").startswith("pcidevfs-sync/"):
-                news.append((place.split("/")[-2], {"type": "MODIFIED", "object": json.loads(json.dumps(o))}))
+                news.append((place.rpartition("/")[0], {"type": "MODIFIED", "object": json.loads(json.dumps(o))}))
         if late:
             time.sleep(1)
         self.send(200, answer)
 
     def answer(self):
-        mode = self.mode()
+        mode = self.met = self.mode()
         size = int(self.headers.get("Content-Length") or 0)
         self.body = self.rfile.read(size)
         reason = json.loads(self.body).get("reason", "") if self.command == "POST" else ""
         with open(sys.argv[1] + ".asked", "a", encoding="utf-8") as f:
             f.write(f"{self.command} {self.path} {int(time.monotonic() * 1000)} {self.headers.get('Authorization', '')} {reason}\n")
-        if self.path.startswith("/api/v1/nodes/") and mode in ("calm", "flood"):
+        if reason and mode == "labels":
+            with open(sys.argv[1] + ".events", "a", encoding="utf-8") as f:
+                f.write(reason + " " + json.loads(self.body)["message"] + "\n")
+        if self.path.startswith("/api/v1/nodes/") and mode != "labels":
             self.send(200, b'{"metadata":{"name":"node1","uid":"u"}}')
-        elif self.path.startswith("/api/v1/nodes/"):
-            self.send(404, b'{"kind":"Status","status":"Failure","code":404,"message":"no such node"}')
         elif mode == "html":
             self.send(200, b"<html><title>Sign in</title></html>", kind="text/html")
         elif mode == "half":
@@ -210,6 +248,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.send(403, b'{"kind":"Status","status":"Failure","code":403,"message":"pcidevices is forbidden"}')
         elif mode == "foreign" and "/vlanconfigs" in self.path:
             self.refuse(403, "vlanconfigs is forbidden")
+        elif "/pods?" in self.path and (mode == "barred" or self.once("coming")):
+            objects["/api/v1/namespaces/harvester-system/pods/former"] = {
+                "metadata": {"name": "former", "labels": {"app.kubernetes.io/name": "harvester-pcidevices-controller"}, "resourceVersion": "1"},
+                "spec": {"nodeName": "node1"}, "status": {"phase": "Running"}}
+            self.refuse(403, "pods is forbidden")
+        elif self.path.startswith("/apis/devices.harvesterhci.io/") and self.mode_of() == ["labels", "alone"]:
+            self.refuse(404, "the server could not find the requested resource")
         elif mode == "inside":
             self.send(200, b'{"kind":"Status","status":"Failure","code":500,"message":"etcd is on fire"}')
         else:

@@ -163,7 +163,8 @@ refused ENOSPC "$V/$b/profile" "NVIDIA LAB-4Q" \
 	"all vGPUs of a card have one size, and $a is NVIDIA LAB-8Q; possible now: NVIDIA LAB-8Q"
 # A change that fails leaves what was.
 set_to "$V/$b/profile" "NVIDIA LAB-8Q"
-refused ENOSPC "$V/$a/profile" "NVIDIA LAB-16Q" "possible now: NVIDIA LAB-8Q"
+refused ENOSPC "$V/$a/profile" "NVIDIA LAB-16Q" \
+	"all vGPUs of a card have one size, and $b is NVIDIA LAB-8Q; possible now: NVIDIA LAB-8Q"
 is "$V/$a/profile" "NVIDIA LAB-8Q"
 is "$V/$a/claim" carol
 is "$V/$a/mdev_uuid" "$uuid"

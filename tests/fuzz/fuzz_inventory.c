@@ -14,7 +14,9 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "pcidevfs/err.h"
 #include "pcidevfs/pair.h"
+#include "client/inventory.h"
 #include "client/watch.h"
 #include "pcidevfs/util.h"
 
@@ -149,11 +151,31 @@ static void round_trip(const uint8_t *data, size_t size)
 	free(value);
 }
 
+/* The other reader: what it takes can be shown. */
+static void parse(const char *text, size_t size)
+{
+	struct tree_inventory inv;
+	struct err err = { 0 };
+
+	if (tree_inventory_parse(strndup(text, size), &inv, &err)) {
+		check(*err.text && !inv.text);
+		return;
+	}
+	for (size_t i = 0; i < inv.n; i++)
+		for (size_t j = 0; j < inv.devices[i].n; j++) {
+			const char *value = inv.devices[i].pairs[j].value;
+
+			check(!value[str_clean_len(value, SIZE_MAX)]);
+		}
+	tree_inventory_free(&inv);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	if (dir < 0)
 		set_up();
 	round_trip(data, size);
 	follow((const char *)data, size);
+	parse((const char *)data, size);
 	return 0;
 }

@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	names_resource(words[0], words[1][0] ? words[1] : NULL, facts.device, names.resource,
 		       sizeof(names.resource));
-	if (!names_qualified(names.resource))
+	if (!valid_qualified(names.resource))
 		abort();
 	names_description(&facts, words[2], words[0], words[1], names.description,
 			  sizeof(names.description));

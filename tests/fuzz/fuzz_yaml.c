@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "k8s-sync/api/access.h"
-#include "k8s-sync/api/yaml.h"
+#include "client/yaml.h"
 #include "pcidevfs/err.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

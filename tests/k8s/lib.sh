@@ -75,6 +75,29 @@ pod_said() { # pod_said NAME TEXT: a line of its output
 	cut -d' ' -f4- "$G"/node/var/log/pods/default_"$1"-*/compute/*.log | grep -qxF -e "$2"
 }
 
+# A resource claim brings the device, and with it the runtime's leave to open it.
+offer_fuse() {
+	mkdir -p "$G/node/run/cdi"
+	cat >"$G/node/run/cdi/fuse.json" <<-END
+		{"cdiVersion": "0.6.0", "kind": "pcidevfs.test/fuse", "devices": [
+		{"name": "fuse", "containerEdits": {"deviceNodes": [{"path": "/dev/fuse", "permissions": "rw"}]}}]}
+	END
+	dra-driver node1 "$K" fuse.pcidevfs.test pcidevfs.test/fuse=fuse >"$D/dra.out" 2>"$D/dra.said" &
+	dra_pid=$!
+	wait_for 20 grep -qx serving "$D/dra.out"
+	kubectl create -f - >/dev/null <<-END
+		apiVersion: resource.k8s.io/v1
+		kind: DeviceClass
+		metadata: {name: fuse}
+		spec: {selectors: [{cel: {expression: device.driver == "fuse.pcidevfs.test"}}]}
+		---
+		apiVersion: resource.k8s.io/v1
+		kind: ResourceClaimTemplate
+		metadata: {name: fuse}
+		spec: {spec: {devices: {requests: [{name: fuse, exactly: {deviceClassName: fuse}}]}}}
+	END
+}
+
 end_node() {
 	[ -z "$plugin_pid" ] || end_plugin
 	umount "$G/host" 2>/dev/null

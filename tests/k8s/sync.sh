@@ -37,7 +37,7 @@ make_credential() { # make_credential [OPTION...]: that of the host's unit
 }
 
 start_sync() { # start_sync [OPTION...]
-	"$bin/pcidevfs-sync" --tree "$T" --kubeconfig "$config" --node $N "$@" 2>>"$D/sync.err" &
+	"${SYNC:-$bin/pcidevfs-sync}" --tree "$T" --kubeconfig "$config" --node $N "$@" 2>>"$D/sync.err" &
 	sync_pid=$!
 }
 

@@ -3,48 +3,16 @@
 tree and in the cluster, while pcidevfs-sync, whose command SYNC is, and the API server are killed. At checkpoints both must
 agree, on what somebody asked for last: what one side alone was asked for, or the last of either if both were. OBJECTS is the
 number of PCIDevices."""
-import base64
-import http.client
-import json
-import os
 import random
-import ssl
 import subprocess
 import sys
-import tempfile
 import time
 
-GROUP = "/apis/devices.harvesterhci.io/v1beta1/"
+from api import Api
+
 EVERY = 10  # kills between two checkpoints
 DEADLINE = 8 * 30  # seconds, on a busy machine
-
-
-class Api:
-    def __init__(self, path):
-        with open(path, encoding="utf-8") as f:
-            config = json.load(f)
-        cluster, user = config["clusters"][0]["cluster"], config["users"][0]["user"]
-        self.host = cluster["server"].removeprefix("https://")
-        pem = {key: base64.b64decode(text) for key, text in (*cluster.items(), *user.items()) if key.endswith("-data")}
-        self.tls = ssl.create_default_context(cadata=pem["certificate-authority-data"].decode())
-        with tempfile.NamedTemporaryFile() as both:
-            both.write(pem["client-certificate-data"] + pem["client-key-data"])
-            both.flush()
-            self.tls.load_cert_chain(both.name)
-        self.connection = None
-
-    def ask(self, method, path, body=None):
-        """The status and the object; None: nobody knows whether it was done."""
-        try:
-            if not self.connection:
-                self.connection = http.client.HTTPSConnection(self.host, context=self.tls, timeout=20)
-            kind = {"PATCH": "application/merge-patch+json"}.get(method, "application/json")
-            self.connection.request(method, GROUP + path, json.dumps(body) if body else None, {"Content-Type": kind})
-            answer = self.connection.getresponse()
-            return answer.status, json.loads(answer.read())
-        except (OSError, http.client.HTTPException, ValueError):
-            self.connection = None
-            return None, {}
+FINALIZER_MAX = 60  # seconds that an object may have one, or be about to go
 
 
 class World:
@@ -123,11 +91,14 @@ class World:
         return "" if uids == self.uids else "an object was made anew, lost or invented"
 
     def check(self):
-        end = time.monotonic() + DEADLINE
+        begun = time.monotonic()
+        end = begun + DEADLINE
         while True:
             why = self.differs()
             if not why:
                 break
+            if "finalizer" in why and time.monotonic() > begun + FINALIZER_MAX:
+                sys.exit(f"FAILED: after {FINALIZER_MAX} s {why}")
             if time.monotonic() > end:
                 sys.exit(f"FAILED: {why}; asked: {self.asked}")
             time.sleep(0.05)

@@ -65,7 +65,7 @@ wait_for 10 has_none "${names[4]}"
 vgpu 4 true "$type"
 wait_for 10 reads False vgpudevice "${names[4]}" '.status.conditions[0].status'
 sentence=$(field vgpudevice "${names[4]}" '.status.conditions[0].message')
-[ "${vfs[4]}/$(cat "$V/${vfs[4]}/last_error")" = "$sentence" ] || fail "condition \"$sentence\", the tree: $(cat "$V/${vfs[4]}/last_error")"
+[ "$(sed 's/^profile/spec.vGPUTypeName/' "$V/${vfs[4]}/last_error")" = "$sentence" ] || fail "condition \"$sentence\", the tree: $(cat "$V/${vfs[4]}/last_error")"
 has "$V/${vfs[4]}/last_error" '4 vGPUs use 16384 of 16384 MiB'
 vgpu 4 false
 wait_for 10 reads '' vgpudevice "${names[4]}" '.status.conditions[0].status'
@@ -94,15 +94,26 @@ wait_for 10 reads False vgpudevice "${names[1]}" '.status.conditions[0].status'
 field vgpudevice "${names[1]}" '.status.conditions[0].message' | grep -q 'has no vGPU type' || fail "the sentence"
 is "$V/${vfs[1]}/claim" none
 
-# The GPU is disabled: what spec asks stays, and comes back with its VF.
+# The GPU is disabled: its vGPUs are stored in the tree, have no objects by which a VM could ask for them, and come back
+# with its VFs.
 vgpu 1 true "$type"
 wait_for 20 is_on 1
-set_to $V/$gpu/enabled 0
-lost() { reads Present vgpudevice "${names[1]}" '.status.conditions[0].type' && reads '' vgpudevice "${names[1]}" .status.vGPUStatus; }
-wait_for 20 lost
-gone vgpudevice "${names[0]}" || wait_for 10 gone vgpudevice "${names[0]}"
+kubectl patch sriovgpudevice "$(object_of $gpu)" --type merge -p '{"spec":{"enabled":false}}' >/dev/null
+unlisted() { [ -z "$(kubectl get vgpudevices -o name)" ]; }
+wait_for 20 unlisted
+wait_for 10 reads NoDevice pcideviceclaim "${names[1]}" '.status.conditions[0].reason'
+reads '' pcideviceclaim "${names[1]}" .status.passthroughEnabled || fail "the claim of a vGPU that is away is enabled"
+grep -q "^${vfs[1]} .*profile=\"$type\"" "$T/intents" || fail "it is not stored: $(cat "$T/intents")"
+kubectl patch sriovgpudevice "$(object_of $gpu)" --type merge -p '{"spec":{"enabled":true}}' >/dev/null
+wait_for 20 is_on 1
 reads "$type" vgpudevice "${names[1]}" .spec.vGPUTypeName || fail "what was asked is lost"
+# While it is off, its claim is what ends it.
+set_to $V/$gpu/enabled 0
+wait_for 20 unlisted
+kubectl delete pcideviceclaim "${names[1]}" --timeout 5s >/dev/null || fail "the claim stays"
 set_to $V/$gpu/enabled 1
+wait_for 20 is_off 1
+vgpu 1 true "$type"
 wait_for 20 is_on 1
 # The driver goes and comes back: meanwhile nothing is disabled in the cluster.
 driver=$S/sys/bus/pci/drivers/nvidia

@@ -36,16 +36,36 @@ static int may_open(const struct node *n, int how)
 void attr_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 {
 	struct sim *s = ops_sim(req);
+	struct node *n = ops_node(s, ino);
+	bool counts;
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	r = may_open(ops_node(s, ino), fi->flags & O_ACCMODE);
+	r = may_open(n, fi->flags & O_ACCMODE);
+	counts = n->row && n->row->opened;
+	if (!r && counts)
+		r = n->row->opened(s, n->obj, true);
 	pthread_mutex_unlock(&s->lock);
 	fi->direct_io = 1;
+	fi->noflush = !counts;
 	if (r)
-		fuse_reply_err(req, r);
+		fuse_reply_err(req, abs(r));
 	else
 		fuse_reply_open(req, fi);
+}
+
+/* Each close waits for it, also that of a process that ends. */
+void attr_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
+{
+	struct sim *s = ops_sim(req);
+	struct node *n = ops_node(s, ino);
+
+	(void)fi;
+	pthread_mutex_lock(&s->lock);
+	if (n->row && n->row->opened)
+		n->row->opened(s, n->obj, false);
+	pthread_mutex_unlock(&s->lock);
+	fuse_reply_err(req, 0);
 }
 
 static void reply_part(fuse_req_t req, const char *data, size_t len, size_t size, off_t off)

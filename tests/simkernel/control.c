@@ -4,6 +4,7 @@
 #include "device.h"
 #include "effects.h"
 #include "func.h"
+#include "kmsg.h"
 #include "rtnetlink.h"
 #include "serve.h"
 #include "sim.h"
@@ -161,7 +162,23 @@ static int run_set(struct sim *s, int argc, char **argv)
 		return -ENOENT;
 	snprintf(text, sizeof(text), "%s\n", argv[1]);
 	n->row = NULL; /* the value that a test sets must stay */
+	if (node_is_fixed(n))
+		node_renew(s->tree, n->parent);
 	return node_set(n, text, strlen(text));
+}
+
+static int run_make(struct sim *s, int argc, char **argv)
+{
+	int r = make_file(s, argv[0]);
+
+	return r ? r : run_set(s, argc, argv);
+}
+
+static int run_module(struct sim *s, int argc, char **argv)
+{
+	long on;
+
+	return number(argv[1], &on) && (on == 0 || on == 1) ? plug_module(s, argv[0], on) : -EINVAL;
 }
 
 /* The kernel leaves the directory it was in, which is empty then. */
@@ -272,8 +289,8 @@ static int run_quit(struct sim *s, int argc, char **argv)
 }
 
 static const struct command commands[] = {
-	{ "plug", "ADDRESS [from ADDRESS2]", 1, 3, "a function, or USB device, comes (back), or a copy of another",
-	  run_plug },
+	{ "plug", "ADDRESS [from ADDRESS2]", 1, 3,
+	  "a function, or USB device, comes (back), or a copy of another", run_plug },
 	{ "unplug", "ADDRESS", 1, 1, "a function is pulled out; no rescan finds it", run_unplug },
 	{ "fail", "PATH ERRNO [COUNT]", 2, 3, "the next COUNT (all) reads and writes are refused",
 	  run_fail },
@@ -290,6 +307,9 @@ static const struct command commands[] = {
 	{ "viable", "GROUP", 1, 1, "would he get a device of it?", run_viable },
 	{ "release", "GROUP", 1, 1, "and lets it go", run_release },
 	{ "set", "PATH VALUE", 2, 2, "an attribute changes, without an event", run_set },
+	{ "make", "PATH VALUE", 2, 2, "likewise a file that was not there", run_make },
+	{ "module", "NAME 0|1", 2, 2, "a module without a driver is loaded, or unloaded",
+	  run_module },
 	{ "netns", "PATH 0|1", 2, 2, "an interface comes back from another namespace, or goes",
 	  run_netns },
 	{ "mute", "ADDRESS 0|1", 2, 2, "config space of a function reads ff only, or as it was",
@@ -302,9 +322,12 @@ static const struct command commands[] = {
 	{ "gpu", "OPTION...", 1, WORDS_MAX - 1, "options of the GPUs change, see below", run_gpu },
 	{ "open", "ADDRESS 0|1", 2, 2, "somebody opens the node of such a GPU, or closes it",
 	  run_open },
-	{ "vf", "ADDRESS", 1, 1, "what the driver of its PF holds for a NIC's VF", .tell = tell_vf },
-	{ "vfset", "ADDRESS NAME VALUE", 3, 3, "somebody sets that by hand: mac, vlan, trust, spoofchk",
-	  run_vfset },
+	{ "vf", "ADDRESS", 1, 1, "what the driver of its PF holds for a NIC's VF",
+	  .tell = tell_vf },
+	{ "vfset", "ADDRESS NAME VALUE", 3, 3,
+	  "somebody sets that by hand: mac, vlan, trust, spoofchk", run_vfset },
+	{ "log", "PRIORITY TEXT [COUNT]", 2, 3,
+	  "the log gets such a record; below 8: the kernel's own", kmsg_log },
 	{ "quit", "", 0, 0, "the simulation ends", run_quit },
 };
 

@@ -72,6 +72,15 @@ int facts_char(struct sim *s, const char *path, dev_t number, mode_t mode)
 	return -errno;
 }
 
+int facts_dir(struct sim *s, const char *path)
+{
+	int r = s->base < 0 ? 0 : make_way(s, path);
+
+	if (r || s->base < 0)
+		return r;
+	return mkdirat(s->base, path, 0755) && errno != EEXIST ? -errno : 0;
+}
+
 /* A VMM must be able to open it, but its number must never lead to real hardware. */
 int facts_node(struct sim *s, const char *path)
 {

@@ -14,6 +14,7 @@ void facts_drivers(struct sim *s);
 int facts_file(struct sim *s, const char *path, const char *text);
 /* Returns the length, or below 0. */
 ssize_t facts_read(struct sim *s, const char *path, char *buf, size_t size);
+int facts_dir(struct sim *s, const char *path);
 int facts_node(struct sim *s, const char *path);
 int facts_char(struct sim *s, const char *path, dev_t number, mode_t mode);
 int facts_link(struct sim *s, const char *path, const char *target);

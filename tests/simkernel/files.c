@@ -2,6 +2,7 @@
 /* The files of a PCI function that operation. */
 #include "func.h"
 #include "sim.h"
+#include "vgpu.h"
 #include "vfio.h"
 
 #include <errno.h>
@@ -133,6 +134,8 @@ static int reset_store(struct sim *s, void *obj, const char *text, size_t len)
 		return r;
 	if (!strcmp(record_text(f->dev.rec, 'A', "reset_method"), "bus\n") && shares_bus(s, f))
 		r = -ENOTTY;
+	if (!r)
+		vgpu_reset(f);
 	dev_unlock(s, &f->dev);
 	return r;
 }

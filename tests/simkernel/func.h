@@ -90,6 +90,10 @@ int sriov_disable(struct sim *s, struct func *pf);
 /* plug.c: by command, like plugging by hand */
 int plug(struct sim *s, const char *addr, const char *from);
 int unplug(struct sim *s, const char *addr);
+/* A file of the firmware or the kernel itself, which no recording has. */
+int make_file(struct sim *s, const char *path);
+/* A module without a driver is loaded, or unloaded. */
+int plug_module(struct sim *s, const char *name, bool on);
 /* Makes config space read all ones, or as recorded again. */
 int func_mute(struct sim *s, const char *addr, bool on);
 /* Adds more functions than any recording has, some in domains above 16 bits. */

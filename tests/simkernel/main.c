@@ -22,7 +22,7 @@
 struct options {
 	const char *machine;
 	const char *gpu;
-	unsigned int functions;
+	unsigned int functions, log;
 	bool control, dump, events, cdev, free_override;
 };
 
@@ -37,6 +37,7 @@ static void usage(FILE *out)
 	      "  --gpu=OPTIONS    its NVIDIA GPUs have vGPUs: --gpu=vfio, --gpu='mdev fb=8'\n"
 	      "  --cdev           the kernel has VFIO device nodes\n"
 	      "  --free-override  its driver_override needs no device lock, as in newer kernels\n"
+	      "  --log=N          dev/kmsg is the kernel's log, of up to N records\n"
 	      "  --uevents        send uevents in the initial network namespace too\n"
 	      "  -h, --help, --version\n",
 	      out);
@@ -66,6 +67,7 @@ static int parse_options(int argc, char **argv, struct options *o)
 		{ "machine", required_argument, NULL, 'm' },
 		{ "functions", required_argument, NULL, 'f' },
 		{ "gpu", required_argument, NULL, 'g' },
+		{ "log", required_argument, NULL, 'l' },
 		{ "control", no_argument, NULL, 'c' },
 		{ "dump", no_argument, NULL, 'd' },
 		{ "uevents", no_argument, NULL, 'u' },
@@ -85,6 +87,10 @@ static int parse_options(int argc, char **argv, struct options *o)
 		case 'f':
 			if (!parse_number(optarg, &o->functions))
 				return wrong_use("--functions needs a number up to 1000000") + 1;
+			break;
+		case 'l':
+			if (!parse_number(optarg, &o->log))
+				return wrong_use("--log needs a number up to 1000000") + 1;
 			break;
 		case 'g':
 			o->gpu = optarg;
@@ -139,6 +145,7 @@ static int start(const struct options *o, struct sim **ret)
 		return -ENOMEM;
 	}
 	s->cdev = o->cdev;
+	s->log = o->log;
 	s->free_override = o->free_override;
 	r = o->gpu ? gpu_options(s, o->gpu) : 0;
 	if (!r)

@@ -63,12 +63,15 @@ static int ours_at(const char *path)
 
 static int clean(const char *path)
 {
-	char sys[PATH_MAX + 8];
+	static const char *const below[] = { "sys", "dev/kmsg" };
+	char at[PATH_MAX + 16];
 
-	snprintf(sys, sizeof(sys), "%s/sys", path);
-	while (ours_at(sys))
-		if (umount2(sys, MNT_DETACH))
-			return complain("can not unmount what a simulation left at", sys);
+	for (size_t i = 0; i < sizeof(below) / sizeof(below[0]); i++) {
+		snprintf(at, sizeof(at), "%s/%s", path, below[i]);
+		while (ours_at(at))
+			if (umount2(at, MNT_DETACH))
+				return complain("can not unmount what a simulation left at", at);
+	}
 	while (ours_at(path))
 		if (umount2(path, MNT_DETACH))
 			return complain("can not unmount what a simulation left at", path);

@@ -350,6 +350,7 @@ const struct fuse_lowlevel_ops sim_ops = {
 	.readdirplus = op_readdirplus,
 	.releasedir = op_releasedir,
 	.open = attr_open,
+	.flush = attr_flush,
 	.read = attr_read,
 	.write = attr_write,
 	.mknod = op_mknod,

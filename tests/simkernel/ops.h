@@ -18,6 +18,7 @@ struct sim *ops_sim(fuse_req_t req);
 
 /* attr.c */
 void attr_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
+void attr_flush(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi);
 void attr_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi);
 void attr_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
 		struct fuse_file_info *fi);

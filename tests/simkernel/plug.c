@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Functions that come and go by command. */
 #include "device.h"
+#include "effects.h"
 #include "func.h"
 #include "sim.h"
 #include "usb.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -154,5 +156,36 @@ int plug_many(struct sim *s, unsigned int n)
 			return -ENOMEM;
 		come(s, f);
 	}
+	return 0;
+}
+
+int make_file(struct sim *s, const char *path)
+{
+	char dir[TREE_PATH_MAX];
+	char *name;
+	struct node *n;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	name = strrchr(dir, '/');
+	if (!name || !name[1])
+		return -EINVAL;
+	*name = 0;
+	n = tree_mkdirs(s->tree, s->tree->root, dir);
+	return n && tree_file(s->tree, n, name + 1, 0444, "", 0) ? 0 : -ENOMEM;
+}
+
+int plug_module(struct sim *s, const char *name, bool on)
+{
+	struct node *all = tree_walk(s->tree, s->tree->root, "module");
+	char path[TREE_PATH_MAX];
+
+	if (!all || strchr(name, '/'))
+		return -EINVAL;
+	if (on && !tree_dir(s->tree, all, name))
+		return -ENOMEM;
+	if (!on)
+		tree_remove_name(s->tree, all, name);
+	snprintf(path, sizeof(path), "/module/%s", name);
+	uevent(s, on ? "add" : "remove", path, "SUBSYSTEM=module\n");
 	return 0;
 }

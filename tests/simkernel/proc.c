@@ -220,6 +220,7 @@ void proc_derive(struct sim *s)
 		   s->iommu ? "BOOT_IMAGE=/boot/vmlinuz intel_iommu=on iommu=pt\n"
 			    : "BOOT_IMAGE=/boot/vmlinuz\n");
 	write_process(s, 1, "systemd");
+	write_process(s, 2, "kthreadd");
 	write_process(s, 612, "sshd");
 	write_process(s, 840, "irqbalance");
 }

@@ -22,6 +22,8 @@ struct reaction {
 	bool (*has)(const void *obj); /* NULL: all objects have it */
 	ssize_t (*show)(struct sim *s, void *obj, char *page);
 	int (*store)(struct sim *s, void *obj, const char *text, size_t len);
+	/* Somebody opens it, which -errno refuses, or closes it; NULL: nobody cares. */
+	int (*opened)(struct sim *s, void *obj, bool on);
 };
 
 enum {

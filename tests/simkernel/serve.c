@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 #include "effects.h"
+#include "kmsg.h"
 #include "ops.h"
 #include "rtnetlink.h"
 #include "serve.h"
@@ -28,24 +29,31 @@ static int drain(struct fuse_session *se, struct fuse_buf *buf)
 	}
 }
 
-static int loop(struct sim *s, struct fuse_session *se, int signals, int listener, int network)
+/* log: of kmsg.h, or NULL. */
+static int loop(struct sim *s, struct fuse_session *se, struct fuse_session *log, int signals,
+		int listener, int network)
 {
 	struct pollfd fds[] = {
 		{ .fd = fuse_session_fd(se), .events = POLLIN },
 		{ .fd = signals, .events = POLLIN },
 		{ .fd = listener, .events = POLLIN },
 		{ .fd = network, .events = POLLIN },
+		{ .fd = log ? fuse_session_fd(log) : -1, .events = POLLIN },
 	};
-	struct fuse_buf buf = { 0 };
+	struct fuse_buf buf = { 0 }, log_buf = { 0 };
 	int r = 0;
 
 	/* A request may be withdrawn between poll and read. */
-	fcntl(fds[0].fd, F_SETFL, fcntl(fds[0].fd, F_GETFL) | O_NONBLOCK);
+	for (int i = 0; i <= 4; i += 4)
+		if (fds[i].fd >= 0)
+			fcntl(fds[i].fd, F_SETFL, fcntl(fds[i].fd, F_GETFL) | O_NONBLOCK);
 	while (!r && !fuse_session_exited(se)) {
-		if (poll(fds, 4, -1) < 0 && errno != EINTR)
+		if (poll(fds, 5, -1) < 0 && errno != EINTR)
 			r = -errno;
 		if (fds[0].revents)
 			r = drain(se, &buf);
+		if (fds[4].revents && drain(log, &log_buf))
+			fds[4].fd = -1;
 		if (fds[1].revents)
 			break;
 		if (fds[2].revents)
@@ -54,6 +62,7 @@ static int loop(struct sim *s, struct fuse_session *se, int signals, int listene
 			rtnetlink_accept(s, network);
 	}
 	free(buf.mem);
+	free(log_buf.mem);
 	if (r)
 		fprintf(stderr, "pcidevfs-sim: the mount is gone: %s\n", strerror(-r));
 	return r;
@@ -85,11 +94,12 @@ static int signal_fd(void)
 
 static int run(struct sim *s, const char *dir, struct fuse_session *se, int signals)
 {
+	struct fuse_session *log = s->log ? kmsg_mount(dir, s->log) : NULL;
 	char sys[4096];
 	int r, listener, network;
 
 	snprintf(sys, sizeof(sys), "%s/sys", dir);
-	if (fuse_session_mount(se, sys))
+	if ((s->log && !log) || fuse_session_mount(se, sys))
 		return -EIO;
 	effects_session(s, se);
 	listener = control_listen(s->base);
@@ -98,7 +108,7 @@ static int run(struct sim *s, const char *dir, struct fuse_session *se, int sign
 		puts("ready");
 		fflush(stdout);
 	}
-	r = network < 0 ? network : loop(s, se, signals, listener, network);
+	r = network < 0 ? network : loop(s, se, log, signals, listener, network);
 	pthread_mutex_lock(&s->lock);
 	s->ending = true;
 	pthread_cond_broadcast(&s->changed);

@@ -50,6 +50,7 @@ struct sim {
 	bool ending;	    /* waiting threads give up */
 	bool quiet;	    /* while the initial state is built: no events */
 	bool cdev;	    /* the kernel has VFIO device nodes */
+	unsigned int log;   /* room of the kernel's log at dev/kmsg; 0: there is none */
 	bool free_override; /* its driver_override needs no device lock */
 	struct {
 		unsigned int now, next;

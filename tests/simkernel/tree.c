@@ -10,7 +10,7 @@
 
 static uint32_t hash_of(const struct node *dir, const char *name, size_t len)
 {
-	uint32_t h = 2166136261u ^ (uint32_t)dir->ino * 2654435761u;
+	uint32_t h = 2166136261u ^ (uint32_t)dir->id * 2654435761u;
 
 	for (size_t i = 0; i < len; i++)
 		h = (h ^ (unsigned char)name[i]) * 16777619u;
@@ -85,7 +85,7 @@ static struct node *node_new(struct tree *t, struct node *parent, const char *na
 	if (!n)
 		return NULL;
 	memcpy(n->name, name, len);
-	n->ino = ++t->last_ino;
+	n->id = n->ino = ++t->last_ino;
 	n->mode = mode;
 	n->refs = 1;
 	if (parent) {
@@ -93,6 +93,25 @@ static struct node *node_new(struct tree *t, struct node *parent, const char *na
 		enlist(t, parent, n);
 	}
 	return n;
+}
+
+void node_renew(struct tree *t, struct node *dir)
+{
+	dir->ino = ++t->last_ino;
+	if (t->counted)
+		t->counted(t->ctx, dir);
+}
+
+bool node_is_fixed(const struct node *n)
+{
+	static const char *const names[] = { "vendor",	 "device", "subsystem_vendor",
+					     "revision", "name",   "subsystem_device",
+					     "description", NULL };
+	const char *const *one = names;
+
+	while (*one && strcmp(n->name, *one))
+		one++;
+	return *one;
 }
 
 struct tree *tree_new(void)

@@ -30,7 +30,7 @@ struct node {
 	};
 	const struct reaction *row; /* handles reads and writes; NULL: data is all */
 	void *obj;		    /* for row */
-	uint64_t ino;
+	uint64_t id, ino; /* ino: what stat tells, see node_renew() */
 	uint64_t size; /* of binary attributes; others show 4096 */
 	uint32_t mode, uid, gid;
 	uint32_t hash;
@@ -56,6 +56,10 @@ struct tree *tree_new(void);
 void tree_free(struct tree *t);
 
 struct node *tree_find(struct tree *t, const struct node *dir, const char *name);
+/* The directory counts as another one now: the kernel gives no inode of sysfs twice. */
+void node_renew(struct tree *t, struct node *dir);
+/* Does the file stay the same for as long as its directory exists? */
+bool node_is_fixed(const struct node *n);
 /* Follows links and ".." like the kernel; NULL if the path does not exist. */
 struct node *tree_walk(struct tree *t, struct node *from, const char *path);
 /* "devices/pci0000:00/..." without a leading slash; truncated if size is too small. */

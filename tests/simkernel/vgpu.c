@@ -2,8 +2,8 @@
 /* Cards, their framebuffer, and VFs that are VFIO devices of the vendor's driver: the type of such a
  * vGPU is a file. The model is tests/lab/kmod/labgpu.c. */
 #include "vgpu.h"
-#include "facts.h"
 #include "func.h"
+#include "nvml.h"
 #include "sim.h"
 #include "vfio.h"
 #include "vgpu_mdev.h"
@@ -22,8 +22,7 @@ static bool is_gpu(const struct sim *s, const struct func *f)
 	       f->class_code >> 16 == DISPLAY;
 }
 
-/* Is it a vGPU by itself? */
-static bool is_vgpu(const struct func *f)
+bool is_vgpu(const struct func *f)
 {
 	return f->vgpu && f->vgpu->card && !f->vgpu->parent;
 }
@@ -40,25 +39,42 @@ bool vgpu_forbids_vfio(const struct sim *s, const struct func *f)
 
 /* ---- a card's framebuffer */
 
+const struct vgpu_types *card_types(const struct sim *s, const struct card *c)
+{
+	return c->nvml ? c->types : s->gpu->types;
+}
+
 unsigned int card_room(const struct sim *s, const struct card *c, const struct vgpu_type *t)
 {
+	if (c->nvml)
+		return nvml_room(c->nvml, t->id);
 	if (c->count && !c->mixed && c->size != t->size)
 		return 0;
 	return c->used < s->gpu->fb ? (s->gpu->fb - c->used) / t->size : 0;
 }
 
-int card_take(const struct sim *s, struct card *c, const struct vgpu_type *t)
+int card_take(const struct sim *s, struct card *c, const struct vgpu_type *t,
+	      const struct dev *owner, int *ret_gi)
 {
-	if (!card_room(s, c, t))
-		return -ENOSPC;
+	int r = 0;
+
+	*ret_gi = -1;
+	if (c->nvml)
+		r = nvml_take(c->nvml, t->id, owner->name, ret_gi);
+	else if (!card_room(s, c, t))
+		r = -ENOSPC;
+	if (r)
+		return r;
 	c->used += t->size;
 	c->size = t->size;
 	c->count++;
 	return 0;
 }
 
-void card_give(struct card *c, const struct vgpu_type *t)
+void card_give(struct card *c, const struct vgpu_type *t, const struct dev *owner)
 {
+	if (c->nvml)
+		nvml_give(c->nvml, owner->name);
 	c->used -= t->size;
 	c->count--;
 }
@@ -83,8 +99,17 @@ static int mixed_store(struct sim *s, void *obj, const char *text, size_t len)
 	return 0;
 }
 
+static bool lacks_nvml(const void *obj)
+{
+	return !((const struct card *)obj)->nvml;
+}
+
 static const struct reaction card_rows[] = {
-	{ .name = "heterogeneous_mode", .mode = 0644, .show = mixed_show, .store = mixed_store },
+	{ .name = "heterogeneous_mode",
+	  .mode = 0644,
+	  .has = lacks_nvml,
+	  .show = mixed_show,
+	  .store = mixed_store },
 	{ .name = NULL },
 };
 
@@ -102,13 +127,14 @@ static size_t print_type(const struct gpu_options *o, unsigned int id, const cha
 static ssize_t creatable_show(struct sim *s, void *obj, char *page)
 {
 	const struct vgpu *v = ((struct func *)obj)->vgpu;
+	const struct vgpu_types *types = v->card ? card_types(s, v->card) : NULL;
 	const struct gpu_options *o = s->gpu;
 	const char *head = o->name_first ? "vGPU Name : ID\n" : "ID    : vGPU Name\n";
 	size_t at = strlen(head), lines = 0;
 
 	strcpy(page, head);
-	for (size_t i = 0; i < o->types->n && v->card && !v->type; i++) {
-		const struct vgpu_type *t = &o->types->list[i];
+	for (size_t i = 0; types && i < types->n && !v->type; i++) {
+		const struct vgpu_type *t = &types->list[i];
 
 		if (!card_room(s, v->card, t))
 			continue;
@@ -128,16 +154,20 @@ static ssize_t current_show(struct sim *s, void *obj, char *page)
 
 static const struct vgpu_type *type_of(const struct sim *s, const struct card *c, unsigned long id)
 {
-	for (size_t i = 0; i < s->gpu->types->n; i++)
-		if (s->gpu->types->list[i].id + c->ids == id)
-			return &s->gpu->types->list[i];
+	const struct vgpu_types *types = card_types(s, c);
+
+	for (size_t i = 0; i < types->n; i++)
+		if (types->list[i].id + c->ids == id)
+			return &types->list[i];
 	return NULL;
 }
 
-static void clear(struct vgpu *v)
+static void clear(struct func *f)
 {
+	struct vgpu *v = f->vgpu;
+
 	if (v->type)
-		card_give(v->card, v->type);
+		card_give(v->card, v->type, &f->dev);
 	v->type = NULL;
 	free(v->params);
 	v->params = NULL;
@@ -152,10 +182,10 @@ static int set_type(struct sim *s, struct func *f, unsigned long id)
 
 	if (vfio_is_open(&f->dev))
 		return -EPERM;
-	clear(v);
+	clear(f);
 	if (!id)
 		return 0;
-	if (!t || had || card_take(s, v->card, t))
+	if (!t || had || card_take(s, v->card, t, &f->dev, &v->gi))
 		return -EIO;
 	v->type = t;
 	return 0;
@@ -202,9 +232,14 @@ static int params_store(struct sim *s, void *obj, const char *text, size_t len)
 	return 0;
 }
 
+ssize_t instance_print(int gi, char *page)
+{
+	return snprintf(page, PAGE_TEXT, "%u\n", gi < 0 ? UINT32_MAX : (unsigned int)gi);
+}
+
 static ssize_t instance_show(struct sim *s, void *obj, char *page)
 {
-	return vgpu_lacks_type(obj) ? -ENXIO : snprintf(page, PAGE_TEXT, "%u\n", UINT32_MAX);
+	return vgpu_lacks_type(obj) ? -ENXIO : instance_print(((struct func *)obj)->vgpu->gi, page);
 }
 
 static ssize_t placement_show(struct sim *s, void *obj, char *page)
@@ -230,122 +265,38 @@ static const struct reaction vgpu_rows[] = {
 
 /* ---- the driver */
 
-/* ---- who has a card open: its files are those of facts.h, so others write them */
-
-static bool is_open(const struct func *pf)
-{
-	bool open = pf->card->open;
-
-	for (unsigned int i = 0; i < pf->total_vfs && !open; i++)
-		open = pf->vfs[i] && is_vgpu(pf->vfs[i]) && vfio_is_open(&pf->vfs[i]->dev);
-	return open;
-}
-
-static void card_path(char *buf, size_t size, const struct func *pf, const char *name)
-{
-	snprintf(buf, size, "proc/driver/nvidia/gpus/%s%s", pf->dev.name, name);
-}
-
-/* What is written to it is kept, so it is given; but not where somebody has the card open: then it
- * is a node that takes all and gives nothing. */
-static void show_lock(struct sim *s, const struct func *pf)
-{
-	char path[128];
-
-	card_path(path, sizeof(path), pf, "/unbindLock");
-	facts_remove(s, path);
-	if (is_open(pf))
-		facts_node(s, path);
-	else
-		facts_file(s, path, "0\n");
-}
-
-static bool has_lock(struct sim *s, const struct func *pf)
-{
-	char path[128], text[8];
-
-	card_path(path, sizeof(path), pf, "/unbindLock");
-	return facts_read(s, path, text, sizeof(text)) > 0 && *text == '1';
-}
-
-static void show_card(struct sim *s, const struct func *pf)
-{
-	char path[128], text[200];
-
-	card_path(path, sizeof(path), pf, "/information");
-	snprintf(text, sizeof(text),
-		 "Model: \t\t NVIDIA LAB\nBus Type: \t PCIe\nBus Location: \t %s\n"
-		 "Device Minor: \t %u\n",
-		 pf->dev.name, pf->card->minor);
-	facts_file(s, path, text);
-	snprintf(path, sizeof(path), "dev/nvidia%u", pf->card->minor);
-	facts_node(s, path);
-	show_lock(s, pf);
-}
-
-static void hide_card(struct sim *s, const struct func *pf)
-{
-	char path[128];
-
-	card_path(path, sizeof(path), pf, "");
-	facts_remove(s, path);
-	snprintf(path, sizeof(path), "dev/nvidia%u", pf->card->minor);
-	facts_remove(s, path);
-}
-
-void vgpu_facts(struct sim *s)
-{
-	for_each_func(s, f)
-		if (f->card && f->card->loaded)
-			show_card(s, f);
-}
-
-void vgpu_opened(struct sim *s, const struct func *f)
-{
-	if (is_vgpu(f))
-		show_lock(s, f->pf);
-}
-
-int card_open(struct sim *s, const char *addr, bool on)
-{
-	const struct func *f = func_find(s, addr);
-
-	if (!f || !f->card || !f->card->loaded)
-		return -ENODEV;
-	f->card->open = on;
-	if (f->dev.drv)
-		show_lock(s, f);
-	pthread_cond_broadcast(&s->changed);
-	return 0;
-}
-
-/* ---- the driver */
-
 static unsigned int free_minor(const struct sim *s)
 {
 	unsigned int n = 0;
 
-	for_each_func(s, f)
-		if (f->card && f->card->loaded && f->card->minor >= n)
-			n = f->card->minor + 1;
+	for_each_func(s, f) if (f->card && f->card->loaded && f->card->minor >= n) n =
+		f->card->minor + 1;
 	return n;
 }
 
 static int probe_pf(struct sim *s, struct func *f)
 {
 	struct card *c = f->card ? f->card : calloc(1, sizeof(*c));
+	struct nvml_device *nvml = NULL;
 	/* At the start what was recorded below it comes without. */
 	int r = c ? s->quiet ? 0 : pci_host_probe(s, &f->dev) : -ENOMEM;
 
 	if (r)
 		return r;
-	*c = (struct card){ .mixed = s->gpu->mixed, .ids = s->gpu->ids, .minor = free_minor(s) };
+	if (s->gpu->cards)
+		nvml = c->nvml ? c->nvml : nvml_card(s->gpu->cards, f->dev.name);
+	*c = (struct card){ .mixed = s->gpu->mixed,
+			    .ids = nvml ? 0 : s->gpu->ids,
+			    .minor = free_minor(s),
+			    .nvml = nvml,
+			    .types = nvml ? nvml_types(nvml) : NULL };
 	c->loaded = true;
 	f->card = c;
-	show_card(s, f);
+	card_show(s, f);
 	if (s->gpu->style == GPU_MDEV_PF)
 		c->parent = mdev_parent_add(s, &f->dev, c, s->gpu->fb);
 	sim_rows(s, tree_dir(s->tree, f->dev.dir, "nvidia"), card_rows, c);
+	sim_rows(s, tree_dir(s->tree, f->dev.dir, "nvidia"), card_client_rows, f);
 	return s->gpu->style == GPU_MDEV_PF && !c->parent ? -ENOMEM : 0;
 }
 
@@ -413,7 +364,7 @@ static int remove_vf(struct sim *s, struct func *f)
 		mdev_parent_del(s, v->parent);
 	else if (f->dev.vfio_dev >= 0)
 		r = vfio_unregister(s, &f->dev);
-	clear(v);
+	clear(f);
 	v->parent = NULL;
 	v->card = NULL;
 	return r;
@@ -430,14 +381,16 @@ static int remove_(struct sim *s, struct dev *d)
 	if (!f->card || !f->card->loaded)
 		return pci_host_remove(s, d);
 	tree_remove_name(s->tree, d->dir, "nvidia");
-	while (f->card->open)
+	while (f->card->open || f->card->clients)
 		if (sim_wait(s))
 			return -EINTR;
-	hide_card(s, f);
+	card_hide(s, f);
 	r = pci_host_remove(s, d);
 	if (f->card->parent)
 		mdev_parent_del(s, f->card->parent);
 	f->card->loaded = false;
+	if (f->card->nvml)
+		nvml_rebound(f->card->nvml, 0);
 	return r;
 }
 
@@ -448,11 +401,14 @@ static int sriov_may(struct sim *s, struct dev *d, unsigned int n)
 	if (!c || !c->loaded)
 		return 0;
 	gpu_delay(s);
-	if (!s->gpu->numvfs && !has_lock(s, func_of(d)))
+	if (!s->gpu->numvfs && !card_has_lock(s, func_of(d)))
 		return -EPERM;
 	if (!n && c->count)
 		return -EBUSY;
 	c->mixed = s->gpu->mixed;
+	/* The vendor's program takes the card from its driver and gives it back. */
+	if (c->nvml)
+		nvml_rebound(c->nvml, n);
 	return 0;
 }
 

@@ -6,6 +6,8 @@
 #ifndef SIM_VGPU_H
 #define SIM_VGPU_H
 
+#include "reaction.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -13,6 +15,7 @@
 struct dev;
 struct driver_kind;
 struct func;
+struct nvml_device;
 struct sim;
 
 enum gpu_style { GPU_PLAIN, GPU_VFIO, GPU_MDEV, GPU_MDEV_PF };
@@ -20,6 +23,7 @@ enum gpu_style { GPU_PLAIN, GPU_VFIO, GPU_MDEV, GPU_MDEV_PF };
 struct vgpu_type {
 	unsigned int id, size; /* size: of its framebuffer */
 	const char *name;
+	unsigned int max; /* of a card; 0: as many as it has room for */
 };
 
 /* Lives as long as the simulation, because VFs and mediated devices point into it. */
@@ -36,6 +40,7 @@ struct gpu_options {
 	bool name_first, header; /* creatable_vgpu_types: its columns; it always has a header */
 	const struct vgpu_types *types;
 	char *garbled; /* a line of that file, or NULL */
+	char *cards;   /* directory of nvml.h, or NULL */
 };
 
 /* A physical function while its driver is loaded. */
@@ -44,6 +49,9 @@ struct card {
 	unsigned int used, size, count; /* framebuffer in use; of the last vGPU; number of vGPUs */
 	unsigned int ids;		/* is added to those of its types */
 	unsigned int minor;		/* N of /dev/nvidiaN */
+	unsigned int clients;		/* of NVML, which have it open */
+	struct nvml_device *nvml;	/* knows its framebuffer and vGPUs; NULL: it has none */
+	const struct vgpu_types *types; /* of that */
 	struct mdev_parent *parent;
 };
 
@@ -51,6 +59,7 @@ struct card {
 struct vgpu {
 	struct card *card; /* NULL: it is not on it */
 	const struct vgpu_type *type;
+	int gi; /* the type's GPU instance, -1: none */
 	char *params;
 	unsigned int inside; /* writers, whom its removal awaits */
 	bool deferred;	     /* refused while its PF was elsewhere */
@@ -60,16 +69,32 @@ struct vgpu {
 /* vgpu.c */
 extern const struct driver_kind vgpu_driver;
 bool vgpu_lacks_type(const struct func *f);
-/* What is outside of sysfs at the start. */
-void vgpu_facts(struct sim *s);
+/* Is it a vGPU by itself? */
+bool is_vgpu(const struct func *f);
 /* Is it a VF that vfio-pci cannot drive? */
 bool vgpu_forbids_vfio(const struct sim *s, const struct func *f);
+const struct vgpu_types *card_types(const struct sim *s, const struct card *c);
 /* How many more vGPUs of a type the card has room for. */
 unsigned int card_room(const struct sim *s, const struct card *c, const struct vgpu_type *t);
-int card_take(const struct sim *s, struct card *c, const struct vgpu_type *t);
-void card_give(struct card *c, const struct vgpu_type *t);
+/* ret_gi: the GPU instance that the vGPU is in, -1: in none. */
+int card_take(const struct sim *s, struct card *c, const struct vgpu_type *t,
+	      const struct dev *owner, int *ret_gi);
+void card_give(struct card *c, const struct vgpu_type *t, const struct dev *owner);
+ssize_t instance_print(int gi, char *page);
+
+/* vgpu_node.c */
+/* What is outside of sysfs at the start. */
+void vgpu_facts(struct sim *s);
+/* Outside of sysfs while it has its driver. */
+void card_show(struct sim *s, const struct func *pf);
+void card_hide(struct sim *s, const struct func *pf);
+/* Has somebody taken its unbindLock? */
+bool card_has_lock(struct sim *s, const struct func *pf);
+extern const struct reaction card_client_rows[];
 /* By command: somebody opens its node, or closes it. */
 int card_open(struct sim *s, const char *addr, bool on);
+/* The function was reset. */
+void vgpu_reset(const struct func *f);
 /* A VMM took a VF, or let it go. */
 void vgpu_opened(struct sim *s, const struct func *f);
 

@@ -34,6 +34,7 @@ struct mdev_parent {
 struct mdev {
 	struct dev dev; /* must be first */
 	const struct offer *offer;
+	int gi; /* the GPU instance of its vGPU, -1: none */
 };
 
 /* ---- the bus */
@@ -89,7 +90,7 @@ static int probe(struct sim *s, struct dev *d)
 	int r;
 
 	gpu_delay(s);
-	if (p->count >= p->limit || card_take(s, p->card, o->type))
+	if (p->count >= p->limit || card_take(s, p->card, o->type, d, &((struct mdev *)d)->gi))
 		return -ENOSPC;
 	p->count++;
 	group_join(s, d, -1);
@@ -97,7 +98,7 @@ static int probe(struct sim *s, struct dev *d)
 	if (!r)
 		return 0;
 	group_leave(s, d);
-	card_give(p->card, o->type);
+	card_give(p->card, o->type, d);
 	p->count--;
 	return r;
 }
@@ -111,7 +112,7 @@ static int remove_(struct sim *s, struct dev *d)
 		return r;
 	group_leave(s, d);
 	gpu_delay(s);
-	card_give(o->parent->card, o->type);
+	card_give(o->parent->card, o->type, d);
 	o->parent->count--;
 	return 0;
 }
@@ -196,6 +197,16 @@ static const struct reaction mdev_rows[] = {
 	{ .name = NULL },
 };
 
+static ssize_t instance_show(struct sim *s, void *obj, char *page)
+{
+	return instance_print(((struct mdev *)obj)->gi, page);
+}
+
+static const struct reaction vgpu_rows[] = {
+	{ .name = "gpu_instance_id", .mode = 0444, .show = instance_show },
+	{ .name = NULL },
+};
+
 /* One that was there before is used again, because somebody may still wait for its lock. */
 static struct mdev *mdev_get(struct sim *s, const struct dev *parent, const char *uuid)
 {
@@ -236,6 +247,8 @@ static int begin(struct sim *s, const struct offer *o, const char *uuid)
 		tree_link_to(s->tree, m->dev.dir, "mdev_type", o->dir);
 		tree_link_to(s->tree, tree_dir(s->tree, o->dir, "devices"), uuid, m->dev.dir);
 		sim_rows(s, m->dev.dir, mdev_rows, m);
+		if (o->parent->card->nvml)
+			sim_rows(s, tree_dir(s->tree, m->dev.dir, "nvidia"), vgpu_rows, m);
 	}
 	dev_unlock(s, &m->dev);
 	return r;
@@ -280,12 +293,13 @@ static ssize_t name_show(struct sim *s, void *obj, char *page)
 
 static ssize_t description_show(struct sim *s, void *obj, char *page)
 {
-	unsigned int size = ((struct offer *)obj)->type->size;
+	unsigned int size = ((struct offer *)obj)->type->size,
+		     max = ((struct offer *)obj)->type->max;
 
 	return snprintf(page, PAGE_TEXT,
 			"num_heads=4, frl_config=60, framebuffer=%uM, max_resolution=4096x2160, "
 			"max_instance=%u\n",
-			size * 1024, s->gpu->fb / size);
+			size * 1024, max ? max : s->gpu->fb / size);
 }
 
 static ssize_t device_api_show(struct sim *s, void *obj, char *page)
@@ -320,7 +334,7 @@ static void add_offer(struct sim *s, struct offer *o, struct node *types)
 struct mdev_parent *mdev_parent_add(struct sim *s, struct dev *d, struct card *c,
 				    unsigned int limit)
 {
-	const struct vgpu_types *types = s->gpu->types;
+	const struct vgpu_types *types = card_types(s, c);
 	struct mdev_parent *p = calloc(1, sizeof(*p) + types->n * sizeof(p->offers[0]));
 	struct node *dir = tree_dir(s->tree, d->dir, "mdev_supported_types");
 

@@ -2,6 +2,7 @@
 /* What a test chooses of the GPUs: their world, their types, their driver's moods. */
 #include "vgpu.h"
 #include "func.h"
+#include "nvml.h"
 #include "sim.h"
 #include "vgpu_mdev.h"
 
@@ -63,6 +64,7 @@ static int add_type(struct vgpu_types **types, char *line)
 		return -ENOMEM;
 	*types = more;
 	more->n = n;
+	more->list[n] = (struct vgpu_type){ 0 };
 	r = parse_type(line, &more->list[n]);
 	if (!r)
 		more->n++;
@@ -151,6 +153,18 @@ static int store_garbled(struct gpu_options *o, const char *text)
 	return 0;
 }
 
+/* The machine has the cards from its start on. */
+static int store_cards(struct gpu_options *o, const char *text)
+{
+	char *path = realpath(text, NULL);
+
+	if (!path)
+		return -errno;
+	free(o->cards);
+	o->cards = path;
+	return nvml_boot(path);
+}
+
 int gpu_bool(bool *ret, const char *text)
 {
 	if (!*text || !strchr("01yYnN", *text) || (text[1] && strcmp(text + 1, "\n")))
@@ -195,6 +209,9 @@ static const struct option_row {
 	{ "types", "N|FILE", "how many of LAB-1B, ... there are (6); or lines \"ID SIZE NAME\"",
 	  store_types },
 	{ "ids", "N", "is added to all ids, of a card that is bound next (0)", store_ids },
+	{ "cards", "DIR",
+	  "cards of tests/nvml/card.h by address, which the library shares: with MIG, and with types of their own",
+	  store_cards },
 	{ "passthrough", "0|1", "0: vfio-pci refuses the VFs by EINVAL (1)", store_passthrough },
 };
 
@@ -293,6 +310,8 @@ int vgpu_build(struct sim *s)
 	if (!drv || driver_alias(drv, "pci:v000010DEd*bc03*"))
 		return -ENOMEM;
 	drv->kind = &vgpu_driver;
+	tree_mkdirs(s->tree, s->tree->root,
+		    "module/nvidia_vgpu_vfio"); /* as its vGPU host driver has */
 	if (!tree_walk(s->tree, s->tree->root, "module/labgpu"))
 		sim_rows(s, tree_mkdirs(s->tree, s->tree->root, "module/labgpu/parameters"),
 			 parameters, s);

@@ -22,6 +22,7 @@ struct model *model_on(void *arena, bool want_found)
 
 	CHECK_EQ(model_new(arena, model_arena_size(), &m, &found, NULL), 0);
 	CHECK_EQ(found, want_found);
+	model_complete(m);
 	return m;
 }
 

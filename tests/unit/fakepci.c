@@ -10,6 +10,7 @@
 
 #include "pcidevfs/err.h"
 #include "pcidevfs/device.h"
+#include "pcidevfs/mig.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -128,6 +129,25 @@ struct world_fake fake_open(void)
 	return w;
 }
 
+struct world_fake fake_vgpu_card(const char *types)
+{
+	static const char *const vfs[] = { FAKE_VF0, FAKE_VF1 };
+
+	fake_machine();
+	fake_add(&(struct fake){ FAKE_GPU, "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia", 41 });
+	fake_attr(FAKE_GPU, "sriov_totalvfs", "16\n");
+	fake_attr(FAKE_GPU, "sriov_vf_device", "25b6\n");
+	for (int i = 0; i < 2; i++) {
+		fake_add(&(struct fake){ vfs[i], "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia",
+					 50 + i });
+		fake_virtfn(FAKE_GPU, i, vfs[i]);
+		fake_attr(vfs[i], "nvidia/current_vgpu_type", "0\n");
+		fake_attr(vfs[i], "nvidia/creatable_vgpu_types", types);
+		fake_attr(vfs[i], "nvidia/vgpu_params", "\n");
+	}
+	return fake_open();
+}
+
 void fake_close(struct world_fake *w)
 {
 	backend_free(w->backend);
@@ -212,4 +232,25 @@ void fake_whole(struct device *dev)
 {
 	dev->facts.mdevs = 0;
 	STR_COPY(dev->facts.mdev, "");
+}
+
+const char *fake_plan_of(struct world_fake *w, const char *address, const char *file,
+			 const char *value)
+{
+	struct request request = fake_request(address, 0, file, value);
+
+	return fake_plan(w, &request, 1, false);
+}
+
+void fake_told(struct world_fake *w, const char *address, uint32_t caps, const char *lines)
+{
+	struct key key = fake_key(address);
+	struct device *dev;
+
+	model_lock(w->model);
+	dev = model_edit(w->model, &key, false);
+	dev->facts.caps |= caps;
+	mig_keep(w->model, dev, lines);
+	model_publish(w->model);
+	model_unlock(w->model);
 }

@@ -36,6 +36,11 @@ struct world_fake {
 struct world_fake fake_open(void);
 /* Likewise with a given spawner, which the caller keeps. */
 struct world_fake fake_open_by(int spawner);
+/* Of an NVIDIA GPU and two VFs, which are no vGPUs and list these types. */
+#define FAKE_GPU "0000:3b:00.0"
+#define FAKE_VF0 "0000:3b:00.4"
+#define FAKE_VF1 "0000:3b:00.5"
+struct world_fake fake_vgpu_card(const char *types);
 void fake_close(struct world_fake *w);
 
 struct key fake_key(const char *address);
@@ -43,6 +48,11 @@ struct request fake_request(const char *address, unsigned int virtfn, const char
 		      const char *value);
 /* The steps as `plan` prints them, or "ERRNO: sentence". */
 const char *fake_plan(struct world_fake *w, const struct request *requests, size_t n, bool predict);
+/* Likewise of one request. */
+const char *fake_plan_of(struct world_fake *w, const char *address, const char *file,
+			 const char *value);
+/* The card's driver tells these lines (mig_keep()); the card has these caps as well. */
+void fake_told(struct world_fake *w, const char *address, uint32_t caps, const char *lines);
 void fake_edit(struct world_fake *w, const char *address, void (*change)(struct device *dev));
 /* For fake_edit(). */
 void fake_by_alice(struct device *dev);

@@ -76,8 +76,8 @@ static const struct verb bind_verb = { .name = "bind", .deadline_ms = 1000, .run
 static const struct verb vfs_verb = { .name = "vfs", .deadline_ms = 1000, .run = run };
 static const struct verb *const verbs[] = { &bind_verb, &vfs_verb, &make_verb, NULL };
 
-static int expand(struct model *m, const struct device *dev, const struct request *w, struct plan *p,
-		  struct err *err)
+static int expand(struct model *m, const struct device *dev, const struct request *w,
+		  struct plan *p, struct err *err)
 {
 	char former[DRIVER_NAME];
 	int rc = plan_touch(p, &w->dev, err);
@@ -110,8 +110,8 @@ static const struct method claim = {
 	.file = "claim", .rank = 2, .expand = expand, .prepare = prepare, .settle = settle
 };
 
-static int vfs_expand(struct model *m, const struct device *dev, const struct request *w, struct plan *p,
-		      struct err *err)
+static int vfs_expand(struct model *m, const struct device *dev, const struct request *w,
+		      struct plan *p, struct err *err)
 {
 	int rc = plan_touch(p, &w->dev, err);
 
@@ -179,7 +179,7 @@ static const struct method profile = { .file = "profile",
 				       .foresee = profile_foresee,
 				       .expand = profile_expand,
 				       .settle = profile_settle };
-static const struct method *methods[] = { &vfs, &claim, &profile, NULL, NULL, NULL };
+static const struct method *methods[7] = { &vfs, &claim, &profile };
 
 static int observe(void *backend, const struct key *devs, size_t n, bool guards, struct err *err)
 {
@@ -205,13 +205,14 @@ void request_begin(bool keep_model)
 	bool found;
 
 	for (size_t i = 0; offer_ops.methods[i]; i++)
-		methods[3 + i] = offer_ops.methods[i]; /* pooled, resource_name */
+		methods[3 + i] = offer_ops.methods[i]; /* pooled, resource_name, offered_as */
 	snprintf(dir, sizeof(dir), "%s/state", test_dir());
 	if (!keep_model)
 		t.arena = mmap(NULL, model_arena_size(), PROT_READ | PROT_WRITE,
 			       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK_EQ(model_new(t.arena, model_arena_size(), &t.m, &found, NULL), 0);
 	CHECK_EQ(found, keep_model);
+	model_complete(t.m);
 	t.goes_on = found;
 	CHECK_EQ(intents_new(dir, &t.in, NULL), 0);
 	intents_open(t.in, &(struct intents_conf){ .boot_id = "this-boot" }, t.m);

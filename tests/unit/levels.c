@@ -26,7 +26,8 @@ static int index_of(const struct key *dev)
 	return dev->name[11] - '0';
 }
 
-static int level_run(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+static int level_run(struct backend *backend, struct step *s, unsigned int deadline_ms,
+		     struct err *err)
 {
 	int i = index_of(&s->dev);
 
@@ -52,7 +53,8 @@ static int level_run(struct backend *backend, struct step *s, unsigned int deadl
 	return 0;
 }
 
-static int level_undo(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+static int level_undo(struct backend *backend, struct step *s, unsigned int deadline_ms,
+		      struct err *err)
 {
 	if (kernel.undo_late_at == index_of(&s->dev)) {
 		kernel.undo_late_at = -1;
@@ -137,8 +139,8 @@ static const struct method level_method = {
 };
 
 /* "top" may be written only after the kernel was seen at level 5. */
-static int top_expand(struct model *m, const struct device *d, const struct request *w, struct plan *p,
-		      struct err *err)
+static int top_expand(struct model *m, const struct device *d, const struct request *w,
+		      struct plan *p, struct err *err)
 {
 	int r;
 
@@ -152,8 +154,8 @@ static int top_expand(struct model *m, const struct device *d, const struct requ
 	return r ? r : plan_step(p, &level_verb, &w->dev, "5", err);
 }
 
-static int lane_expand(struct model *m, const struct device *d, const struct request *w, struct plan *p,
-		       struct err *err)
+static int lane_expand(struct model *m, const struct device *d, const struct request *w,
+		       struct plan *p, struct err *err)
 {
 	int r = plan_touch(p, &w->dev, err);
 
@@ -167,7 +169,8 @@ static const struct method lane_method = {
 };
 static const struct method top_method = { .file = "top", .rank = 2, .expand = top_expand };
 /* "pulse" is an operation and no state. */
-static int pulse_run(struct backend *backend, struct step *s, unsigned int deadline_ms, struct err *err)
+static int pulse_run(struct backend *backend, struct step *s, unsigned int deadline_ms,
+		     struct err *err)
 {
 	kernel.pulses++;
 	if (die_at == index_of(&s->dev)) {
@@ -190,8 +193,19 @@ static int pulse_expand(struct model *m, const struct device *d, const struct re
 static const struct method pulse_method = {
 	.file = "pulse", .rank = 1, .once = &pulse_verb, .expand = pulse_expand
 };
-static const struct method *const methods[] = { &level_method, &top_method, &lane_method,
-					      &pulse_method, NULL };
+
+static int note_expand(struct model *m, const struct device *d, const struct request *w,
+		       struct plan *p, struct err *err)
+{
+	return plan_touch(p, &w->dev, err);
+}
+
+/* "note" is the model's alone. */
+static const struct method note_method = {
+	.file = "note", .rank = 1, .noted = true, .expand = note_expand
+};
+static const struct method *const methods[] = { &level_method, &top_method,  &lane_method,
+						&pulse_method, &note_method, NULL };
 
 static int disk_keep(void *ctx, const struct request *requests, size_t n, bool begins,
 		     struct err *err)
@@ -302,14 +316,15 @@ void bench_start(struct bench *b)
 				  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	CHECK(b->journal != MAP_FAILED);
 	CHECK_EQ(model_new(b->arena, model_arena_size(), &b->m, &b->found, NULL), 0);
+	model_complete(b->m);
 	pthread_create(&b->dispatcher, NULL, dispatch_all, b->m);
 	conf.model = b->m;
-	conf.world = (struct world){ .backend = b->m,
-				     .methods = methods,
-				     .verbs = verbs,
-				     .observe = world_observe,
-				     .guard = world_guard,
-				     .late = world_late };
+	conf.world = (struct engine_world){ .backend = b->m,
+					    .methods = methods,
+					    .verbs = verbs,
+					    .observe = world_observe,
+					    .guard = world_guard,
+					    .late = world_late };
 	conf.keeper = (struct keeper){ b->m, disk_keep };
 	conf.verdict = tell;
 	conf.journal = (struct journal_conf){ .at = b->journal, .size = JOURNAL_SIZE };

@@ -7,9 +7,8 @@
 #include "pcidevfs/util.h"
 #include "test.h"
 
-static const char *const acts[] = {
-	"apply", "status", "create", "patch", "delete", "ctl", "forget"
-};
+static const char *const acts[] = { "apply", "status", "strip", "create", "patch", "delete",
+				    "event", "ctl",    "forget", "open",   "late" };
 
 void syncworld_init(struct syncworld *s)
 {
@@ -19,9 +18,12 @@ void syncworld_init(struct syncworld *s)
 		s->w.objects[k] = json_object_new_object();
 		s->w.listed[k] = true;
 	}
-	syncworld_object(s, NODE, "{\"apiVersion\":\"" GROUP_VERSION "\",\"kind\":\"Node\",\"metadata\":{\"name\":\"node1\",\"ownerReferences\":[{"
-				  "\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"node1\","
-				  "\"uid\":\"N\"}]},\"spec\":{}}");
+	syncworld_object(
+		s, NODE,
+		"{\"apiVersion\":\"" GROUP_VERSION
+		"\",\"kind\":\"Node\",\"metadata\":{\"name\":\"node1\",\"ownerReferences\":[{"
+		"\"apiVersion\":\"v1\",\"kind\":\"Node\",\"name\":\"node1\","
+		"\"uid\":\"N\"}]},\"spec\":{}}");
 }
 
 void syncworld_free(struct syncworld *s)
@@ -49,6 +51,13 @@ void syncworld_object(struct syncworld *s, enum kind_id kind, const char *text)
 
 static void print(const struct action *a, struct out *o)
 {
+	if (a->act == ACT_OPEN)
+		return;
+	if (a->act == ACT_EVENT || a->act == ACT_LATE) {
+		out_printf(o, "%s %s/%s %s: %s\n", acts[a->act], kinds[a->kind].plural, a->name,
+			   a->reason, a->lines);
+		return;
+	}
 	out_printf(o, "%s %s/%s ", acts[a->act], kinds[a->kind].plural, a->name);
 	if (a->act == ACT_CTL)
 		out_printf(o, "%s", a->lines);
@@ -104,20 +113,21 @@ static void merge(json_object *to, json_object *from)
 		else if (!value)
 			json_object_object_del(to, key);
 		else if (json_object_is_type(value, json_type_object) &&
-		    json_object_object_get_ex(to, key, &have) &&
-		    json_object_is_type(have, json_type_object))
+			 json_object_object_get_ex(to, key, &have) &&
+			 json_object_is_type(have, json_type_object))
 			merge(have, value);
 		else
 			json_object_object_add(to, key, json_object_get(value));
 	}
 }
 
-/* An apply drops what it had set before: all of the status, and of the rest only notes, here. */
-static void drop_applied(json_object *o, enum action_kind act)
+/* An apply drops what it had set before: all of the status, and of the rest only notes, here. What
+ * others have set as well it cannot drop. */
+static void drop_applied(const struct syncworld *s, json_object *o, enum action_kind act)
 {
 	json_object *m = js_get(o, "metadata.annotations");
 
-	if (act == ACT_STATUS)
+	if (act == ACT_STATUS && !s->others)
 		json_object_object_del(o, "status");
 	if (act != ACT_APPLY || !m)
 		return;
@@ -128,7 +138,7 @@ static void drop_applied(json_object *o, enum action_kind act)
 	}
 }
 
-static void carry_out(struct syncworld *s, const struct action *a)
+void syncworld_carry_out(struct syncworld *s, const struct action *a)
 {
 	json_object *o = object_find(&s->w, a->kind, a->name), *copy = NULL;
 
@@ -142,7 +152,7 @@ static void carry_out(struct syncworld *s, const struct action *a)
 		json_object_object_add(s->w.objects[a->kind], a->name, copy);
 		return;
 	}
-	drop_applied(o, a->act);
+	drop_applied(s, o, a->act);
 	merge(o, copy);
 	json_object_put(copy);
 }
@@ -167,9 +177,9 @@ char *syncworld_settle(struct syncworld *s)
 				print(a, &o);
 			if (a->act == ACT_FORGET)
 				s->w.verdicts = NULL;
-			if (a->act >= ACT_CTL)
+			if (a->act >= ACT_EVENT)
 				continue;
-			carry_out(s, a);
+			syncworld_carry_out(s, a);
 			more = true;
 		}
 		actions_free(list);

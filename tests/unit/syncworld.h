@@ -12,6 +12,7 @@
 struct syncworld {
 	struct inventory inv;
 	struct world w;
+	bool others; /* another manager has written all that stands in a status, too */
 };
 
 /* Node node1, all kinds listed, and empty but for the Node. */
@@ -22,6 +23,8 @@ void syncworld_object(struct syncworld *s, enum kind_id kind, const char *text);
 /* Decides and carries out what is for the cluster until nothing more is for it, and forgets the
  * verdicts if it shall forget one. Returns the line for the tree that came last; the caller frees. */
 char *syncworld_settle(struct syncworld *s);
+/* As the API server would do it. */
+void syncworld_carry_out(struct syncworld *s, const struct action *a);
 /* What is decided now, a line each: "apply pcidevices/node1-000005000 {...}", and one for the Event
  * that goes with it; the caller frees. */
 char *syncworld_decide(const struct syncworld *s);
@@ -50,6 +53,15 @@ static inline void expect(char *got, const char *want)
 	free(got);
 }
 
+/* Of this name; it is there. */
+static inline json_object *object(struct syncworld *s, enum kind_id kind, const char *name)
+{
+	json_object *o = object_find(&s->w, kind, name);
+
+	CHECK(o != NULL);
+	return o;
+}
+
 static inline json_object *claim_of(struct syncworld *s)
 {
 	return object_find(&s->w, PCI_CLAIM, NAME);
@@ -66,6 +78,15 @@ static inline const char *condition(struct syncworld *s, enum kind_id kind, cons
 	json_object *o = js_get(object_find(&s->w, kind, name), "status.conditions");
 
 	return o ? js_text(json_object_array_get_idx(o, 0), key) : "";
+}
+
+/* Of the one of that type; "": it is not there. */
+static inline const char *told(struct syncworld *s, enum kind_id kind, const char *name,
+			       const char *type, const char *key)
+{
+	json_object *all = js_get(object_find(&s->w, kind, name), "status.conditions");
+
+	return js_text(js_find(all, "type", type), key);
 }
 
 #endif

@@ -12,6 +12,7 @@
 #include <sys/mount.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,6 +82,7 @@ static void refused_calls(unsigned int deny)
 		{ DENY_CHROOT, TRY(chroot("/nonexistent")) },
 		{ DENY_NS, TRY(setns(-1, 0)) },
 		{ DENY_NS, TRY(unshare(0)) },
+		{ DENY_NET, TRY(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) },
 		{ DENY_SYSTEM, TRY((int)syscall(SYS_kexec_load, 0, 0, 0, ~0UL)) },
 		{ DENY_SYSTEM, TRY((int)syscall(SYS_bpf, -1, 0, 0)) },
 	};
@@ -115,8 +117,8 @@ DEFINE_TEST(confine_calls_by_groups)
 {
 	if (geteuid())
 		SKIP("a user may not do these anyway");
-	for (unsigned int group = 1; group & DENY_ALL; group <<= 1)
-		if (group & TESTED)
+	for (unsigned int group = 1; group & (DENY_ALL | DENY_NET); group <<= 1)
+		if (group & (TESTED | DENY_NET))
 			check_group(group);
 }
 

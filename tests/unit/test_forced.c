@@ -7,7 +7,6 @@
 #include "backend/use.h"
 #include "fakehost.h"
 #include "fakerequest.h"
-#include "k8s-sync/agree/words.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -133,26 +132,4 @@ DEFINE_TEST(forced_refusal_names_the_new_cause)
 	model_publish(t.m);
 	model_unlock(t.m);
 	request_end();
-}
-
-DEFINE_TEST(forced_is_no_word_of_the_cluster)
-{
-	static const char *const rows[][2] = {
-		{ "the host needs 0000:09:00.0: x; it stays with the host unless ctl has a line \"force "
-		  "0000:09:00.0\"",
-		  "the host needs 0000:09:00.0: x; it stays with the host unless root on the node forces "
-		  "it" },
-		{ "x unless ctl has a line \"force ", "x unless root on the node forces it" },
-		{ "accept 0000:09:00.0 in ctl if it replaces that one",
-		  "accept 0000:09:00.0 on the node if it replaces that one" },
-		{ "claimed by vm1", "claimed by vm1" },
-		{ "", "" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
-		char *text = words_for_cluster(rows[i][0]);
-
-		CHECK_STR(text, rows[i][1]);
-		free(text);
-	}
 }

@@ -72,8 +72,8 @@ DEFINE_TEST(guards_answer_for_each_bus_in_one_question)
 	devs[1] = fake_key(CONTROLLER);
 	devs[2] = fake_key(LPC);
 	for (int all = 0; all < 2; all++) {
-		for (int ask = 0; ask <= ASK_HOLDERS; ask++)
-			CHECK_EQ(ask_now(world.backend, ask, all ? NULL : devs, 3, 0, NULL), 0);
+		CHECK_EQ(ask_now(world.backend, &ask_critical, all ? NULL : devs, 3, 0, NULL), 0);
+		CHECK_EQ(ask_now(world.backend, &ask_holders, all ? NULL : devs, 3, 0, NULL), 0);
 		check_facts(&devs[0], root, held);
 		check_facts(&devs[1], root, held);
 		check_facts(&devs[2], "it is the ISA bridge", "");
@@ -124,12 +124,13 @@ DEFINE_TEST(guards_leave_no_former_causes_where_there_is_no_room)
 	put_machine_with_stick();
 	world = fake_open();
 	key = fake_key(CONTROLLER);
-	for (int ask = 0; ask <= ASK_HOLDERS; ask++) /* so that no text changes later */
-		CHECK_EQ(ask_now(world.backend, ask, NULL, 0, 0, NULL), 0);
+	/* so that no text changes later */
+	CHECK_EQ(ask_now(world.backend, &ask_critical, NULL, 0, 0, NULL), 0);
+	CHECK_EQ(ask_now(world.backend, &ask_holders, NULL, 0, 0, NULL), 0);
 	check_causes(&key, "disk sda is mounted on /\ncause=mount sda /");
 	fill_rooms();
 	host_file("36 35 8:0 / /srv rw,relatime shared:1 - ext4 /dev/sda rw\n", "proc/1/mountinfo");
-	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 0, NULL), 0);
+	CHECK_EQ(ask_now(world.backend, &ask_critical, &key, 1, 0, NULL), 0);
 	check_facts(&key, "disk sda is mounted on /srv", "pid=7 comm=\"usbip\"");
 	check_causes(&key, "");
 	fake_close(&world);
@@ -139,7 +140,7 @@ DEFINE_TEST(guards_leave_no_former_causes_where_there_is_no_room)
  * it goes on, whatever else is still asked. */
 DEFINE_TEST(guards_answers_overtake_older_ones)
 {
-	struct asking ours = { .ask = ASK_CRITICAL, .own = true };
+	struct asking ours = { .row = &ask_critical, .own = true };
 	struct ask_lane *own;
 	struct key key;
 
@@ -147,15 +148,15 @@ DEFINE_TEST(guards_answers_overtake_older_ones)
 	world = fake_open();
 	key = fake_key(CONTROLLER);
 	ours.b = world.backend;
-	ours.lane = own = &world.backend->asker.of[ASK_CRITICAL].own;
+	ours.lane = own = &ask_state(world.backend, &ask_critical)->own;
 	own->asks = true;
 	own->began_us = UINT64_MAX;
 	host_file("36 35 8:0 / /srv rw,relatime shared:1 - ext4 /dev/sda rw\n", "proc/1/mountinfo");
-	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 0, NULL), 0);
+	CHECK_EQ(ask_now(world.backend, &ask_critical, &key, 1, 0, NULL), 0);
 	check_facts(&key, "disk sda is mounted on /srv", "pid=7 comm=\"usbip\"");
 	CHECK_EQ(ask_takes(&ours, &key), 1);
 	own->began_us = 1;
-	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 0, NULL), 0);
+	CHECK_EQ(ask_now(world.backend, &ask_critical, &key, 1, 0, NULL), 0);
 	CHECK_EQ(ask_takes(&ours, &key), 0);
 	own->asks = false;
 	fake_close(&world);
@@ -171,7 +172,7 @@ DEFINE_TEST(guards_a_question_that_failed_answers_nobody)
 	put_machine_with_stick();
 	world = fake_open();
 	key = fake_key(CONTROLLER);
-	own = &world.backend->asker.of[ASK_CRITICAL].own;
+	own = &ask_state(world.backend, &ask_critical)->own;
 	*own = (struct ask_lane){ .now.all = true,
 				  .asks = true,
 				  .began_us = UINT64_MAX,
@@ -180,11 +181,11 @@ DEFINE_TEST(guards_a_question_that_failed_answers_nobody)
 				  .failed = 1,
 				  .rc = -EIO };
 	host_file("36 35 8:0 / /srv rw,relatime shared:1 - ext4 /dev/sda rw\n", "proc/1/mountinfo");
-	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 1, NULL), 0);
+	CHECK_EQ(ask_now(world.backend, &ask_critical, &key, 1, 1, NULL), 0);
 	check_facts(&key, "disk sda is mounted on /srv", "pid=7 comm=\"usbip\"");
 	own->failed = 0;
 	host_file("36 35 8:0 / /usr rw,relatime shared:1 - ext4 /dev/sda rw\n", "proc/1/mountinfo");
-	CHECK_EQ(ask_now(world.backend, ASK_CRITICAL, &key, 1, 1, NULL), 0);
+	CHECK_EQ(ask_now(world.backend, &ask_critical, &key, 1, 1, NULL), 0);
 	check_facts(&key, "disk sda is mounted on /srv", "pid=7 comm=\"usbip\"");
 	own->asks = false;
 	fake_close(&world);
@@ -198,7 +199,7 @@ static void to_busy(struct device *dev)
 /* Our thread leaves a device to the operation on it, which must not take that for an answer. */
 DEFINE_TEST(guards_put_off_who_is_busy)
 {
-	struct asking own = { .ask = ASK_CRITICAL, .own = true };
+	struct asking own = { .row = &ask_critical, .own = true };
 	struct key key;
 
 	put_machine_with_stick();
@@ -207,7 +208,7 @@ DEFINE_TEST(guards_put_off_who_is_busy)
 	key = fake_key(CONTROLLER);
 	own.b = world.backend;
 	CHECK_EQ(ask_run(&own, &key, 1), 0);
-	CHECK(own.put_off && ask_set_has(&world.backend->asker.of[ASK_CRITICAL].own.next, &key));
+	CHECK(own.put_off && ask_set_has(&ask_state(world.backend, &ask_critical)->own.next, &key));
 	fake_close(&world);
 }
 
@@ -227,13 +228,13 @@ DEFINE_TEST(guards_look_again_only_where_somebody_may_come_unheard)
 {
 	put_machine_with_stick();
 	world = fake_open();
-	CHECK(!asks[ASK_HOLDERS]->again(world.model));
+	CHECK(!ask_holders.again(world.model));
 	fake_edit(&world, CONTROLLER, to_vfio);
-	CHECK(asks[ASK_HOLDERS]->again(world.model));
+	CHECK(ask_holders.again(world.model));
 	fake_edit(&world, CONTROLLER, to_host);
-	CHECK(!asks[ASK_HOLDERS]->again(world.model));
+	CHECK(!ask_holders.again(world.model));
 	fake_edit(&world, CONTROLLER, fake_by_alice);
-	CHECK(asks[ASK_HOLDERS]->again(world.model));
+	CHECK(ask_holders.again(world.model));
 	fake_close(&world);
 }
 
@@ -302,7 +303,7 @@ DEFINE_TEST(guards_tell_health_of_the_unseen)
  * more devices than a question names. */
 DEFINE_TEST(guards_that_put_off_a_device_overtake_no_answer_about_it)
 {
-	struct asking op = { .ask = ASK_CRITICAL };
+	struct asking op = { .row = &ask_critical };
 	struct ask_state *st;
 	struct key devs[2];
 
@@ -311,7 +312,7 @@ DEFINE_TEST(guards_that_put_off_a_device_overtake_no_answer_about_it)
 	fake_edit(&world, CONTROLLER, to_busy);
 	devs[0] = fake_key(CONTROLLER);
 	devs[1] = fake_key(LPC);
-	st = &world.backend->asker.of[ASK_CRITICAL];
+	st = ask_state(world.backend, &ask_critical);
 	op.b = world.backend;
 	op.lane = &st->ops;
 	st->own.began_us = 5;
@@ -319,7 +320,7 @@ DEFINE_TEST(guards_that_put_off_a_device_overtake_no_answer_about_it)
 	st->ops.began_us = 1;
 	for (int i = 0; i <= QUESTION_MAX; i++) {
 		struct asking own = {
-			.b = world.backend, .ask = ASK_CRITICAL, .own = true, .lane = &st->own
+			.b = world.backend, .row = &ask_critical, .own = true, .lane = &st->own
 		};
 
 		CHECK_EQ(ask_run(&own, devs, 2), 0);

@@ -117,8 +117,8 @@ static bool is_told(const struct cast *c, enum part part)
 
 static struct cast *cast_new(void)
 {
-	struct cast *c = mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-			      -1, 0);
+	struct cast *c =
+		mmap(NULL, sizeof(*c), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
 	CHECK(c != MAP_FAILED);
 	return c;
@@ -169,15 +169,23 @@ DEFINE_TEST(hold_own_pids_given_again)
 	struct sysfs s;
 
 	host_file("21 22 23 \n", "proc/%d/task/%d/children", (int)getppid(), (int)getppid());
+	/* One of them asks the driver of a GPU, another one runs a vendor's program. */
+	host_file("31 \n", "proc/22/task/22/children");
+	host_file("pcidevfs-nvml\n", "proc/31/comm");
+	host_file("32 33 \n", "proc/23/task/23/children");
+	host_file("sriov-manage\n", "proc/32/comm");
 	host_open(&s);
 	hold_own_open(&own, &s, &asker);
 	CHECK_EQ(hold_own_part(&own, 22), HOLD_NOTHING);
+	CHECK_EQ(hold_own_part(&own, 31), HOLD_NOTHING);
+	CHECK_EQ(hold_own_part(&own, 32), HOLD_ALL_OF_IT);
+	CHECK_EQ(hold_own_part(&own, 33), HOLD_ALL_OF_IT);
 	CHECK_EQ(hold_own_part(&own, getppid()), HOLD_NOTHING);
 	CHECK_EQ(hold_own_part(&own, 7), HOLD_OUTPUTS);
 	CHECK_EQ(hold_own_part(&own, 8), HOLD_OUTPUTS);
 	CHECK_EQ(hold_own_part(&own, 24), HOLD_ALL_OF_IT);
 	host_file("21 23 24 \n", "proc/%d/task/%d/children", (int)getppid(), (int)getppid());
-	expect_left(&own, &s, (const pid_t[]){ 22, 0 });
+	expect_left(&own, &s, (const pid_t[]){ 31, 22, 0 });
 	/* The spawner has ended: any of them may be another one. */
 	hold_own_open(&own, &s, &asker);
 	own.asker.spawner = 1;

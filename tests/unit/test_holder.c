@@ -23,7 +23,7 @@
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/util.h"
 
-static int parse(struct options *o, const char *const *args)
+static int parse(struct daemon_options *o, const char *const *args)
 {
 	char *argv[OPTIONS_ARGV + 1] = { "pcidevfsd" };
 	int argc = 1;
@@ -38,7 +38,7 @@ static int parse(struct options *o, const char *const *args)
 
 DEFINE_TEST(options_defaults)
 {
-	struct options o;
+	struct daemon_options o;
 
 	CHECK_EQ(PARSE(&o, "/mnt"), 0);
 	CHECK_STR(o.roots.sysfs, "/sys");
@@ -56,7 +56,7 @@ DEFINE_TEST(options_wrong_use)
 {
 	static const char *const owners[] = { "",	   "107",   "107:",	    ":107",
 					      "qemu:qemu", "1:2:3", "4294967295:0", "-1:0" };
-	struct options o;
+	struct daemon_options o;
 
 	CHECK_EQ(PARSE(&o, "--frobnicate", "/mnt"), -EINVAL);
 	CHECK_EQ(PARSE(&o, "-x", "/mnt"), -EINVAL);
@@ -77,7 +77,7 @@ DEFINE_TEST(options_wrong_use)
 DEFINE_TEST(options_reach_the_serving_process)
 {
 	const char *argv[OPTIONS_ARGV];
-	struct options o, again;
+	struct daemon_options o, again;
 
 	CHECK_EQ(PARSE(&o, "--sysfs=/s", "--dev", "/d", "--proc", "/p", "--state", "/st",
 		       "--driver-root", "/r", "--deadline", "0.5", "--usb-owner", "64055:108",
@@ -252,7 +252,7 @@ DEFINE_TEST(layouts_refuse_what_differs)
 {
 	char text[LAYOUTS_TEXT], other[LAYOUTS_TEXT];
 	struct err err = { 0 };
-	char *model;
+	char *at;
 
 	layouts_print(text);
 	CHECK(strlen(text) < LAYOUTS_TEXT - 64);
@@ -266,12 +266,24 @@ DEFINE_TEST(layouts_refuse_what_differs)
 		CHECK_IN(text, *name);
 	/* A record that grew. */
 	strcpy(other, text);
-	model = strstr(other, " model=");
-	model[strcspn(model + 1, " ")]++;
+	at = strstr(other, " files=");
+	at[strcspn(at + 1, " ")]++;
 	CHECK_EQ(layouts_check(other, &err), -EPROTO);
-	CHECK_IN(err.text, "it keeps model=");
-	CHECK_IN(err.text, "the mount has model=");
+	CHECK_IN(err.text, "it keeps files=");
+	CHECK_IN(err.text, "the mount has files=");
 	CHECK(!strstr(err.text, "objects"));
+	/* One that a scan makes anew, with as many digits and with more. */
+	for (const char *const *word =
+		     (const char *const[]){ " model=1/2 ", " model=4711/123456 ", NULL };
+	     *word; word++) {
+		at = strstr(text, " model=");
+		snprintf(other, sizeof(other), "%.*s%s%s", (int)(at - text), text, *word,
+			 at + 1 + strcspn(at + 1, " ") + 1);
+		CHECK_EQ(layouts_check(other, &err), 0);
+	}
+	at = strstr(other, "model=");
+	at[0] = 'n';
+	CHECK_EQ(layouts_check(other, &err), -EPROTO);
 	/* One more, one less, nothing. */
 	strcat(text, " more=1/2");
 	CHECK_EQ(layouts_check(text, &err), -EPROTO);

@@ -315,21 +315,41 @@ DEFINE_TEST(listen_ignores_forged_and_strange_events)
 	stop();
 }
 
-DEFINE_TEST(listen_mends_an_overflow_by_looking_at_everything)
+/* More than the socket holds, and nothing about the new device. */
+static void overflow(void)
 {
-	struct out o = { 0 };
-
 	prepare();
-	/* More than the socket holds, and nothing about the new device. */
 	for (int i = 0; i < 40000; i++)
 		UEVENT("change@/devices/x\0ACTION=change\0DEVPATH=/devices/x\0SUBSYSTEM=x");
 	add_new();
+}
+
+static void listen_and_find(void)
+{
+	struct out o = { 0 };
+
 	CHECK(!pthread_create(&thread, NULL, listen_main, NULL));
 	UNTIL(device_of(NEW).key.bus == BUS_PCI);
 	backend_health(world.backend, &o);
 	CHECK_IN(out_text(&o), "uevents=ok overflows=1\n");
 	out_free(&o);
 	stop();
+}
+
+DEFINE_TEST(listen_mends_an_overflow_by_looking_at_everything)
+{
+	overflow();
+	listen_and_find();
+}
+
+DEFINE_TEST(listen_mends_an_overflow_that_a_former_process_was_told_of)
+{
+	char buf[64];
+
+	overflow();
+	CHECK_EQ(recv(world.backend->uevent_fd, buf, sizeof(buf), MSG_DONTWAIT), -1);
+	CHECK_EQ(errno, ENOBUFS);
+	listen_and_find();
 }
 
 /* A bus that nobody reads yet, as it would be added: functions and a row. */
@@ -347,7 +367,7 @@ static int stick_observe(const struct backend *b, const struct key *dev, struct 
 	return 0;
 }
 
-static bool stick_heard(const struct uevent *ev, struct key *ret)
+static bool stick_heard(struct model *m, const struct uevent *ev, struct key *ret)
 {
 	return key_make(BUS_USB, strrchr(ev->devpath, '/') + 1, ret);
 }

@@ -218,6 +218,29 @@ DEFINE_TEST(a_fresh_process_knows_what_the_former_knew)
 	model_free(m);
 }
 
+/* A process that is killed during its first scan leaves a part of the devices. */
+DEFINE_TEST(model_that_was_not_completed_begins_anew)
+{
+	void *arena = new_arena();
+	struct model *m;
+
+	for (int i = 0; i < 3; i++) {
+		bool found;
+
+		CHECK_EQ(model_new(arena, model_arena_size(), &m, &found, NULL), 0);
+		CHECK_EQ(found, i == 2);
+		CHECK_EQ(model_count(m), i == 2);
+		model_lock(m);
+		if (i < 2)
+			put_nic(m, i ? "0000:02:00.0" : "0000:01:00.0");
+		model_publish(m);
+		model_unlock(m);
+		if (i)
+			model_complete(m);
+		model_free(m);
+	}
+}
+
 DEFINE_TEST(an_arena_of_another_make_starts_empty)
 {
 	void *arena = new_arena();
@@ -396,5 +419,43 @@ DEFINE_TEST(memory_of_former_records_is_given_back)
 	model_free(m);
 	m = model_on(arena, true);
 	CHECK_EQ(model_count(m), 511);
+	model_free(m);
+}
+
+/* A walk through the tree reads every device: that must not unpack them all, which takes pages. */
+DEFINE_TEST(readers_of_many_devices_leave_them_packed)
+{
+	struct model *m = model_on(new_arena(), false);
+	const struct device *dev;
+	struct device copy;
+	const struct key *key;
+	size_t pos = 0, n = 0;
+	struct key last;
+
+	model_lock(m);
+	for (int i = 0; i < 4 * RECORDS_KEPT; i++) {
+		char name[KEY_NAME];
+
+		snprintf(name, sizeof(name), "0000:%02x:%02x.0", i >> 5, i & 31);
+		put_nic(m, name)->facts.numa_node = i;
+	}
+	model_publish(m);
+	records_begin(m);
+	model_unlock(m);
+	for (bool more = true; more; n += more) {
+		model_lock(m);
+		key = model_next_key(m, &pos);
+		more = key;
+		last = key ? *key : last;
+		model_unlock(m);
+		CHECK(!more || model_copy(m, &last, &copy));
+		CHECK(!more || (key_eq(&copy.key, &last) && copy.facts.numa_node == (int)n));
+	}
+	CHECK_EQ(n, 4 * RECORDS_KEPT);
+	CHECK_EQ(m->n_unpacked, RECORDS_KEPT);
+	model_lock(m);
+	dev = model_find(m, &last);
+	CHECK(dev && !device_diff(dev, &copy) && dev->generation == copy.generation);
+	model_unlock(m);
 	model_free(m);
 }

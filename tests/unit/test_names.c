@@ -68,11 +68,11 @@ DEFINE_TEST(names_of_any_length_stay_qualified)
 		memset(text, 'V', len);
 		text[len] = '\0';
 		names_resource(text, text, 0xa, n.resource, sizeof(n.resource));
-		CHECK(names_qualified(n.resource));
+		CHECK(valid_qualified(n.resource));
 	}
 }
 
-DEFINE_TEST(names_qualified_is_what_kubelet_takes)
+DEFINE_TEST(valid_names_are_what_kubelet_takes)
 {
 	static const char *const good[] = { "a/B", "a-b.c/A_b.c-d", "0.com/0" };
 	static const char *const bad[] = { "",	    "a",      "a/",	"/a",	  "A/b",    "a/_b",
@@ -80,9 +80,9 @@ DEFINE_TEST(names_qualified_is_what_kubelet_takes)
 					   "a/b/c", "a.-b/c", "a-.b/c", "a b/c",  "a/b c" };
 
 	for (size_t i = 0; i < ARRAY_SIZE(good); i++)
-		CHECK(names_qualified(good[i]));
+		CHECK(valid_qualified(good[i]));
 	for (size_t i = 0; i < ARRAY_SIZE(bad); i++)
-		if (names_qualified(bad[i]))
+		if (valid_qualified(bad[i]))
 			FAIL("\"%s\" is taken for a name", bad[i]);
 }
 
@@ -223,7 +223,7 @@ DEFINE_TEST(names_of_the_whole_database_are_qualified)
 		if (!corpus_line(line, &facts))
 			continue;
 		names_fill(db, &facts, &n);
-		if (!names_qualified(n.resource) || !strncmp(n.resource, "unknown.", 8))
+		if (!valid_qualified(n.resource) || !strncmp(n.resource, "unknown.", 8))
 			FAIL("%04x:%04x is called %s", facts.vendor, facts.device, n.resource);
 		rows++;
 	}

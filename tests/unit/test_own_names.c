@@ -123,6 +123,46 @@ DEFINE_TEST(own_name_is_the_stored_one_before_restore)
 	request_end();
 }
 
+static void stored(const char *lines)
+{
+	struct out text = { 0 };
+
+	out_printf(&text, "%s", lines);
+	out_printf(&text, "checksum=%016llx\n",
+		   (unsigned long long)fnv1a(FNV1A, text.data, text.len));
+	test_file("state/intent", out_text(&text));
+	out_free(&text);
+}
+
+static void pin_name(struct device *dev)
+{
+	STR_COPY(dev->intent.pinned, NAME("01"));
+}
+
+/* A claim may have brought such a name along, from another node. */
+DEFINE_TEST(own_name_is_none_that_a_claim_keeps)
+{
+	boot(first);
+	request_edit(SLOT2, pin_name);
+	CHECK_EQ(request_ask(SLOT1, "pooled", "0"), 0);
+	expect_name(SLOT1, NAME("01") ".2");
+	request_end();
+}
+
+DEFINE_TEST(own_name_is_none_that_a_stored_claim_keeps)
+{
+	static const struct plug *const one[] = { &c_new, NULL };
+
+	stored("pcidevfs-intent 1\n"
+	       "path=0000:00/1c.4/00.0 ids=8086:0010:0000:0000 serial=none vf=none "
+	       "at=0000:02:00.0 claim=alice driver=vfio-pci former_driver=none "
+	       "former_override=none offered_as=" NAME("01") "\n");
+	boot(one);
+	CHECK_EQ(request_ask(SLOT1, "pooled", "0"), 0);
+	expect_name(SLOT1, NAME("01") ".2");
+	request_end();
+}
+
 /* Former versions made the name of the address of the moment: of two that were at one address, only
  * the later one had it last. */
 DEFINE_TEST(own_name_of_a_former_version_is_that_of_its_last_address)
@@ -135,13 +175,8 @@ DEFINE_TEST(own_name_of_a_former_version_is_that_of_its_last_address)
 		"at=0000:01:00.0 pooled=0\n"
 		"path=0000:00/1c.4/00.0 ids=8086:0010:0000:0000 serial=none vf=none "
 		"at=0000:02:00.0 pooled=0\n";
-	struct out text = { 0 };
 
-	out_printf(&text, "%s", lines);
-	out_printf(&text, "checksum=%016llx\n",
-		   (unsigned long long)fnv1a(FNV1A, text.data, text.len));
-	test_file("state/intent", out_text(&text));
-	out_free(&text);
+	stored(lines);
 	boot(moved);
 	request_expect_line("own_name=/0000_01_00_0.2", "state=waiting");
 	expect_name(SLOT2, NAME("01"));

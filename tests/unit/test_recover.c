@@ -78,10 +78,23 @@ static void check_health(struct bench *b, const char *part)
 
 static pthread_mutex_t queue = PTHREAD_MUTEX_INITIALIZER;
 
+/* Of the bench's 8 threads: those of what has a reserve, as a resumed operation has, and the
+ * others. */
+enum { RESERVE_THREADS = 6, OTHER_THREADS = 2 };
+
 static void block(void *ctx)
 {
 	pthread_mutex_lock(&queue);
 	pthread_mutex_unlock(&queue);
+}
+
+static void block_all(struct bench *b, bool reserve)
+{
+	struct actor who = { .opener.reserve = reserve };
+
+	pthread_mutex_lock(&queue);
+	for (int i = 0; i < (reserve ? RESERVE_THREADS : OTHER_THREADS); i++)
+		CHECK_EQ(engine_defer(b->e, &who, block, NULL), 0);
 }
 
 /* Behind so many others that their logs would fill the journal. */
@@ -90,10 +103,7 @@ static void queue_and_die(struct bench *b)
 	struct verdict v[40];
 
 	bench_start(b);
-	pthread_mutex_lock(&queue);
-	for (int i = 0; i < 4; i++)
-		CHECK_EQ(engine_defer(b->e, &(struct actor){ .opener.reserve = true }, block, NULL),
-			 0);
+	block_all(b, false);
 	for (int i = 0; i < 39; i++) {
 		struct request w = { .dev = dev_key(0) };
 
@@ -138,10 +148,7 @@ DEFINE_TEST(devices_of_an_op_are_busy_until_it_is_taken_up_again)
 	die_in_an_op(&b);
 	bench_start(&b);
 	check_busy(&b, "level 5");
-	pthread_mutex_lock(&queue);
-	for (int i = 0; i < 4; i++)
-		CHECK_EQ(engine_defer(b.e, &(struct actor){ .opener.reserve = true }, block, NULL),
-			 0);
+	block_all(&b, true);
 	bench_recover(&b, true);
 	check_busy(&b, "level 5");
 	pthread_mutex_unlock(&queue);

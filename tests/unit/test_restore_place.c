@@ -96,6 +96,7 @@ DEFINE_TEST(restore_tells_cards_of_one_model_by_their_serials)
 /* ---- equal cards, by what the host's drivers read */
 
 #define OTHER "0000:03:00.0"
+#define LOWER "0000:01:00.0"
 #define PEER "0000:02:00.1"
 
 static void read_guest(struct device *dev)
@@ -321,5 +322,19 @@ DEFINE_TEST(restore_goes_by_the_place_of_cards_with_one_serial)
 	boot_equal("igb", read_guest);
 	request_calm();
 	CHECK_STR(request_state_of(NIC).intent.claim, "alice");
+	request_end();
+}
+
+/* Whichever came first. */
+DEFINE_TEST(restore_names_the_first_of_equal_cards)
+{
+	store_equal();
+	request_begin(false);
+	plug_equal(NIC, "", NULL);
+	plug_equal(OTHER, "igb", read_guest);
+	plug_equal(LOWER, "igb", read_guest);
+	intents_restore(t.in, t.e, false);
+	request_calm();
+	CHECK_IN(request_state_of(NIC).unmet, "the claimed one, GUEST, is " LOWER " now");
 	request_end();
 }

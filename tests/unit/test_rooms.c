@@ -50,6 +50,7 @@ static void begin(void *arena)
 	bool found;
 
 	CHECK_EQ(model_new(arena, model_arena_size(), &model, &found, NULL), 0);
+	model_complete(model);
 }
 
 /* The letters of a text of that length, each of another number. */

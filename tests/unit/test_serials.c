@@ -57,7 +57,7 @@ static struct facts facts_of(struct world_fake *w, const char *address)
 
 static void *run_serials(void *backend)
 {
-	ask_now(backend, ASK_SERIAL, NULL, 0, 0, NULL);
+	ask_now(backend, &ask_serial, NULL, 0, 0, NULL);
 	return NULL;
 }
 
@@ -89,7 +89,7 @@ DEFINE_TEST(serials_are_those_of_the_card_that_was_asked)
 	close(fd);
 	pthread_join(asker, NULL);
 	CHECK(!facts_of(&w, PF).serial_known);
-	CHECK_EQ(ask_now(w.backend, ASK_SERIAL, NULL, 0, 0, NULL), 0);
+	CHECK_EQ(ask_now(w.backend, &ask_serial, NULL, 0, 0, NULL), 0);
 	CHECK_EQ(facts_of(&w, PF).serial, 77);
 	fake_close(&w);
 }
@@ -169,10 +169,10 @@ DEFINE_TEST(serials_of_a_mute_card_are_not_known_yet)
 	struct world_fake w = server();
 
 	fill_config(PF, 0xff);
-	CHECK_EQ(ask_now(w.backend, ASK_SERIAL, NULL, 0, 0, NULL), -EAGAIN);
+	CHECK_EQ(ask_now(w.backend, &ask_serial, NULL, 0, 0, NULL), -EAGAIN);
 	CHECK(!facts_of(&w, PF).serial_known && !facts_of(&w, VF).serial_known);
 	put_serial(79);
-	CHECK_EQ(ask_now(w.backend, ASK_SERIAL, NULL, 0, 0, NULL), 0);
+	CHECK_EQ(ask_now(w.backend, &ask_serial, NULL, 0, 0, NULL), 0);
 	CHECK_EQ(facts_of(&w, VF).serial, 79);
 	CHECK(facts_of(&w, PF).serial_known);
 	fake_close(&w);

@@ -9,7 +9,6 @@
 
 #include "backend/internal.h"
 #include "backend/pci/serials.h"
-#include "backend/pci/variant.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
@@ -412,32 +411,21 @@ DEFINE_TEST(what_a_vf_to_come_is_refused_is_foretold)
 	fake_close(&w);
 }
 
-static const char *variant_of(const char *text, uint16_t vendor, uint16_t device)
+/* Nobody has bound or offered what is not there. */
+DEFINE_TEST(nothing_is_adopted_of_a_vf_to_come)
 {
-	static char driver[DRIVER_NAME];
-	struct facts f = { .vendor = vendor, .device = device, .class_code = 0x020000 };
+	struct world_fake w = server();
+	struct request requests[] = { fake_request(PF, 0, "sriov_numvfs", "3"),
+				      fake_request(PF, 3, "claim", "alice"),
+				      fake_request(PF, 3, "former_driver", "igbvf") };
 
-	variant_choose(text, &f, driver);
-	return driver;
-}
-
-DEFINE_TEST(the_best_variant_is_chosen)
-{
-	static const char text[] =
-		"alias pci:v000015B3d0000101Esv*sd*bc*sc*i* mlx5_core\n"
-		"alias vfio_pci:v*d*sv*sd*bc*sc*i* vfio_pci\n"
-		"alias vfio_pci:v000015B3d*sv*sd*bc02sc*i* other_vfio_pci\n"
-		"alias vfio_pci:v000015B3d0000101Esv*sd*bc02sc*i* mlx5_vfio_pci\n"
-		"alias vfio_pci:v000015B3d0000101Esv*sd*bc02sc00i* host_driver\n"
-		"alias vfio_pci:v000015B3d0000101Esv*sd*bc02sc00i*\n"
-		"alias vfio_pci:v000015B3d0000101Esv*sd*bc02sc00i00 ../../evil_vfio_pci\n"
-		"alias vfio_pci:v15B3d101Esv*sd*bc*sc*i* short_vfio_pci\n"
-		"alias vfio_pci:";
-
-	CHECK_STR(variant_of(text, 0x15b3, 0x101e), "mlx5_vfio_pci");
-	CHECK_STR(variant_of(text, 0x15b3, 0x1018), "other_vfio_pci");
-	CHECK_STR(variant_of(text, 0x8086, 0x1018), "vfio-pci");
-	CHECK_STR(variant_of("", 0x8086, 0x1018), "vfio-pci");
+	fake_edit(&w, PF, no_vfs);
+	CHECK_STR(fake_plan(&w, requests, 3, true),
+		  "EINVAL: " PF "/virtfn2 is not there yet, so no driver had it; leave former_driver out");
+	requests[2] = fake_request(PF, 3, "offered_as", "a.com/OLD");
+	CHECK_STR(fake_plan(&w, requests, 3, true),
+		  "EINVAL: " PF "/virtfn2 is not there yet, so it was never offered; write resource_name instead of offered_as");
+	fake_close(&w);
 }
 
 static struct facts facts_of(struct world_fake *w, const char *address)
@@ -463,7 +451,7 @@ DEFINE_TEST(a_vf_has_its_pfs_serial)
 	CHECK_EQ(pwrite(fd, words, sizeof(words), 0x100), sizeof(words));
 	close(fd);
 	CHECK(!facts_of(&w, PF).serial_known);
-	ask_now(w.backend, ASK_SERIAL, NULL, 0, 0, NULL);
+	ask_now(w.backend, &ask_serial, NULL, 0, 0, NULL);
 	CHECK_EQ(facts_of(&w, PF).serial, 0x9ce330ffdeadbeef);
 	CHECK_EQ(facts_of(&w, VF1).serial, 0x9ce330ffdeadbeef);
 	CHECK(facts_of(&w, VF1).serial_known && facts_of(&w, PLAIN).serial_known);
@@ -486,14 +474,14 @@ DEFINE_TEST(serials_are_looked_for_again)
 	fake_close(&w);
 	CHECK(!socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, nobody) && !close(nobody[1]));
 	w = fake_open_by(nobody[0]);
-	CHECK_EQ(ask_now(w.backend, ASK_SERIAL, NULL, 0, 0, NULL), -ECHILD);
+	CHECK_EQ(ask_now(w.backend, &ask_serial, NULL, 0, 0, NULL), -ECHILD);
 	CHECK(!facts_of(&w, PLAIN).serial_known && !facts_of(&w, VF1).serial_known);
 	of = fake_key(PLAIN);
-	CHECK_EQ(ask_now(w.backend, ASK_SERIAL, &of, 1, 0, NULL), -ECHILD);
+	CHECK_EQ(ask_now(w.backend, &ask_serial, &of, 1, 0, NULL), -ECHILD);
 	CHECK(!facts_of(&w, PLAIN).serial_known);
 	CHECK_EQ(backend_open_spawner(&roots, &spawner, NULL), 0);
 	CHECK_EQ(dup2(spawner, nobody[0]), nobody[0]);
-	CHECK_EQ(ask_now(w.backend, ASK_SERIAL, NULL, 0, 0, NULL), 0);
+	CHECK_EQ(ask_now(w.backend, &ask_serial, NULL, 0, 0, NULL), 0);
 	CHECK(facts_of(&w, PLAIN).serial_known && facts_of(&w, VF1).serial_known);
 	fake_close(&w);
 }

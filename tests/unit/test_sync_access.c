@@ -3,8 +3,11 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/file.h"
+#include "client/yaml.h"
 #include "k8s-sync/api/access.h"
 #include "k8s-sync/api/pace.h"
 #include "pcidevfs/err.h"
@@ -27,7 +30,8 @@ DEFINE_TEST(sync_a_kubeconfig_that_names_a_program_is_refused_with_a_way_out)
 
 		CHECK_EQ(access_parse(rows[i], strlen(rows[i]), "/", &a, &err), -EOPNOTSUPP);
 		CHECK_IN(err.text, i ? "auth-provider is not supported" : "exec is not supported");
-		CHECK_IN(err.text, "a client certificate, a token file, or a pod's service account");
+		CHECK_IN(err.text,
+			 "a client certificate, a token file, or a pod's service account");
 	}
 }
 
@@ -47,6 +51,9 @@ DEFINE_TEST(sync_sends_a_thousand_requests_and_then_twenty_a_second)
 		pace_spend(&p);
 	CHECK_EQ(at_once, 1000);
 	CHECK_EQ(pace_at(&p, now, RANK_URGENT), now); /* a list and a watch do not wait */
+	CHECK_EQ(pace_at(&p, now, RANK_SOON), now + 50);
+	now += 45;
+	CHECK_EQ(pace_at(&p, now, RANK_SOON), now + 5);
 	for (; now < end; later++) {
 		uint64_t at = pace_at(&p, now, RANK_SOON);
 
@@ -62,6 +69,24 @@ DEFINE_TEST(sync_sends_a_thousand_requests_and_then_twenty_a_second)
 	for (at_once = 0; pace_at(&p, now + 3600000, RANK_SOON) == now + 3600000; at_once++)
 		pace_spend(&p);
 	CHECK_EQ(at_once, 1000);
+}
+
+DEFINE_TEST(sync_the_bulk_is_sent_while_something_always_comes_soon)
+{
+	struct call bulk = { .rank = RANK_BULK },
+		    soon[2] = { { .rank = RANK_SOON }, { .rank = RANK_SOON } };
+	struct queue q;
+
+	queue_init(&q);
+	queue_put(&q, &bulk);
+	queue_put(&q, &soon[0]);
+	for (unsigned int i = 0; i < 7; i++) {
+		queue_put(&q, &soon[(i + 1) % 2]);
+		CHECK(queue_take(&q) == &soon[i % 2]);
+	}
+	CHECK(queue_take(&q) == &bulk);
+	CHECK(queue_take(&q) == &soon[1]);
+	CHECK(!q.first);
 }
 
 DEFINE_TEST(sync_sends_by_rank_and_then_in_order)
@@ -117,6 +142,41 @@ DEFINE_TEST(sync_an_hour_away_is_a_few_looks)
 	CHECK_EQ(pace_at(&p, now, RANK_URGENT), now + 60200);
 	pace_away(&p, now, 600, 0); /* but for more patience, if it asks for that */
 	CHECK_EQ(pace_at(&p, now, RANK_URGENT), now + 600000);
+}
+
+static void check_small_file(const char *path, int want, const char *why)
+{
+	_free_ char *text = NULL;
+	struct err err = { 0 };
+
+	CHECK_EQ(small_file(path, &text, &err), want);
+	CHECK(!text == (want < 0));
+	CHECK_IN(err.text, path);
+	CHECK_IN(err.text, why);
+}
+
+/* Nothing that a user names holds up a thread or takes all memory. */
+DEFINE_SLOW_TEST(sync_a_small_file_is_regular_and_bounded, 10)
+{
+	_free_ char *full = calloc(1, YAML_SIZE_MAX + 2), *text = NULL;
+	char path[256];
+
+	snprintf(path, sizeof(path), "%s/f", test_dir());
+	check_small_file(path, -ENOENT, " cannot be read: No such file");
+	CHECK(!mkfifo(path, 0600));
+	check_small_file(path, -EINVAL, " is not a regular file");
+	CHECK(!unlink(path));
+	check_small_file(test_dir(), -EINVAL, " is not a regular file");
+	check_small_file("/dev/zero", -EINVAL, " is not a regular file");
+	memset(full, 'x', YAML_SIZE_MAX + 1);
+	test_file("f", full);
+	check_small_file(path, -E2BIG, " has more than 1048576 bytes");
+	full[YAML_SIZE_MAX] = '\0';
+	test_file("f", full);
+	CHECK_EQ(small_file(path, &text, NULL), 0);
+	CHECK(!strcmp(text, full));
+	CHECK(!truncate(path, 9) && !truncate(path, 10));
+	check_small_file(path, -EILSEQ, " is not a text: it has a NUL");
 }
 
 DEFINE_TEST(sync_a_token_is_read_again_when_its_file_is_another_one)

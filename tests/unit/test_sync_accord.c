@@ -24,7 +24,7 @@ static bool step(struct state *s)
 {
 	struct accord a;
 
-	accord_decide(note_of(s), s->tree, s->cluster, &a);
+	accord_decide(note_of(s), WHOSE_USERS, s->tree, s->cluster, s->cluster, &a);
 	s->overruled |= a.overruled;
 	switch (a.what) {
 	case ACCORD_REST:
@@ -136,7 +136,8 @@ DEFINE_TEST(sync_only_what_somebody_asked_for_is_overruled)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		struct accord a;
 
-		accord_decide(rows[i].note, rows[i].tree, rows[i].cluster, &a);
+		accord_decide(rows[i].note, WHOSE_USERS, rows[i].tree, rows[i].cluster,
+			      rows[i].cluster, &a);
 		CHECK_EQ(a.overruled, rows[i].overruled);
 	}
 }
@@ -148,7 +149,7 @@ DEFINE_TEST(sync_a_release_that_is_refused_never_makes_the_claim_anew)
 
 	CHECK(step(&s));
 	for (unsigned int i = 0; i < 3; i++) {
-		accord_decide(note_of(&s), s.tree, s.cluster, &a);
+		accord_decide(note_of(&s), WHOSE_USERS, s.tree, s.cluster, s.cluster, &a);
 		CHECK_EQ(a.what, ACCORD_TO_TREE);
 	}
 }
@@ -192,5 +193,31 @@ DEFINE_TEST(sync_a_users_name_becomes_one_that_claim_takes)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		claim_value(rows[i][0], got, sizeof(got));
 		CHECK_STR(got, rows[i][1]);
+	}
+}
+
+DEFINE_TEST(sync_a_value_that_is_gone_and_there_again_is_a_new_one)
+{
+	static const struct {
+		const char *note, *tree, *cluster, *writes;
+		enum accord_do what;
+		bool overruled;
+	} rows[] = {
+		{ "alice", "alice", "alice", "alice", ACCORD_REST },
+		{ "alice", "none", "alice", "none>alice", ACCORD_NOTE, true },
+		{ "alice", "alice", "bob", "alice>bob", ACCORD_NOTE },
+		{ "alice<none", "none", "alice", "none>alice", ACCORD_NOTE },
+		{ "none>alice", "none", "alice", "none>alice", ACCORD_TO_TREE },
+		{ "alice", "bob", "alice", "bob>alice", ACCORD_NOTE, true },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct accord a;
+
+		accord_decide(rows[i].note, WHOSE_ANEW, rows[i].tree, rows[i].cluster,
+			      rows[i].cluster, &a);
+		CHECK_EQ(a.what, rows[i].what);
+		CHECK_STR(a.note, rows[i].writes);
+		CHECK_EQ(a.overruled, rows[i].overruled);
 	}
 }

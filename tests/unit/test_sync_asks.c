@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "k8s-sync/agree/agree.h"
 #include "pcidevfs/util.h"
 #include "syncworld.h"
 #include "test.h"
@@ -70,7 +71,7 @@ DEFINE_TEST(sync_what_was_refused_is_asked_for_again_when_the_user_asks_anew)
 	syncworld_free(&s);
 }
 
-#define RELEASE "ctl pcideviceclaims/" NAME " " NVME "/claim none\n"
+#define RELEASE "ctl pcidevices/" NAME " " NVME "/claim none\n"
 
 /* The user deletes the claim while the tree carries it out, and before the tree's news are here. */
 DEFINE_TEST(sync_a_claim_that_is_deleted_on_its_way_is_released_when_it_has_come)
@@ -119,14 +120,21 @@ DEFINE_TEST(sync_a_claim_that_is_being_deleted_is_none)
 {
 	struct syncworld s;
 
-	syncworld_init(&s);
-	syncworld_device(&s, NVME, CLAIMED("alice"));
-	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
-	expect(syncworld_settle(&s), "");
-	js_set(claim_of(&s), "metadata.deletionTimestamp",
-	       json_object_new_string("2026-01-01T00:00:00Z"));
-	expect(syncworld_settle(&s), RELEASE);
-	syncworld_free(&s);
+	for (size_t ours = 0; ours < 2; ours++) {
+		syncworld_init(&s);
+		syncworld_device(&s, NVME, CLAIMED("alice"));
+		syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+		expect(syncworld_settle(&s), "");
+		if (ours)
+			js_set(claim_of(&s), "metadata.managedFields",
+			       json_tokener_parse("[{\"manager\":\"" SPEC_MANAGER
+						  "\",\"fieldsV1\":{\"f:spec\":"
+						  "{\"f:userName\":{}}}}]"));
+		writers_note(claim_of(&s));
+		js_set_text(claim_of(&s), "metadata.deletionTimestamp", "2026-01-01T00:00:00Z");
+		expect(syncworld_settle(&s), RELEASE);
+		syncworld_free(&s);
+	}
 }
 
 DEFINE_TEST(sync_a_release_that_is_refused_stands_at_the_device)
@@ -157,14 +165,30 @@ DEFINE_TEST(sync_a_release_is_asked_for_again_after_both_agreed)
 	syncworld_free(&s);
 }
 
+/* As long as it is known that it has gone: one that was left out for lack of room has not. */
+DEFINE_TEST(sync_a_claim_that_was_left_out_of_a_device_that_is_away_is_not_forgotten)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	free(syncworld_settle(&s));
+	inventory_drop(&s.inv, NVME);
+	json_object_object_del(s.w.objects[PCI_CLAIM], NAME);
+	s.w.left_out[PCI_CLAIM] = true;
+	expect(syncworld_settle(&s), "");
+	s.w.left_out[PCI_CLAIM] = false;
+	expect(syncworld_settle(&s), "ctl pcidevices/" NAME " forget " NVME "\n");
+	syncworld_free(&s);
+}
+
 #define OTHER "0000:06:00.0"
 #define OTHER_NAME "node1-000006000"
 #define OTHER_CLAIM                                                                                \
 	"{\"metadata\":{\"name\":\"" OTHER_NAME "\",\"uid\":\"O\"},"                               \
 	"\"spec\":{\"address\":\"" OTHER "\",\"nodeName\":\"node1\",\"userName\":\"bob\"}}"
 
-#define LINE(name, device, user)                                                                   \
-	"ctl pcideviceclaims/" name " " device "/claim " user "\n"
+#define LINE(name, device, user) "ctl pcideviceclaims/" name " " device "/claim " user "\n"
 /* Of a pair that is there twice the first one counts. */
 #define IN_GROUP(group) "iommu_group=" group " " UNCLAIMED
 
@@ -256,10 +280,11 @@ DEFINE_TEST(sync_the_tree_gets_so_many_lines_and_no_more)
 		snprintf(id, sizeof(id), "0000:%02x:00.0", i + 1);
 		snprintf(text, sizeof(text), IN_GROUP("%u"), i);
 		syncworld_device(&s, id, text);
-		snprintf(text, sizeof(text),
-			 "{\"metadata\":{\"name\":\"node1-0000%02x000\",\"uid\":\"C\"},"
-			 "\"spec\":{\"address\":\"%s\",\"nodeName\":\"node1\",\"userName\":\"al\"}}",
-			 i + 1, id);
+		snprintf(
+			text, sizeof(text),
+			"{\"metadata\":{\"name\":\"node1-0000%02x000\",\"uid\":\"C\"},"
+			"\"spec\":{\"address\":\"%s\",\"nodeName\":\"node1\",\"userName\":\"al\"}}",
+			i + 1, id);
 		syncworld_object(&s, PCI_CLAIM, text);
 	}
 	all = syncworld_settle(&s);

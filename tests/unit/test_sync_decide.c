@@ -210,6 +210,68 @@ DEFINE_TEST(sync_a_claim_without_its_device_waits_and_can_be_deleted)
 	syncworld_free(&s);
 }
 
+/* As Harvester's controller left it, before anybody adopts the device. */
+DEFINE_TEST(sync_a_claim_without_its_device_keeps_its_former_driver)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	s.others = true;
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	js_set_text(claim_of(&s), "status.kernelDriverToUnbind", "nvme");
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "reason"), "NoDevice");
+	CHECK_STR(js_text(claim_of(&s), "status.kernelDriverToUnbind"), "nvme");
+	syncworld_free(&s);
+}
+
+/* Its node alone may write it. */
+DEFINE_TEST(sync_a_claim_named_as_another_nodes_object_is_told_by_an_event_alone)
+{
+	struct syncworld s;
+	char *said;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, UNCLAIMED);
+	syncworld_object(
+		&s, PCI_CLAIM,
+		"{\"metadata\":{\"name\":\"node2-000005000\"},\"spec\":{\"address\":\"" NVME
+		"\",\"nodeName\":\"node1\",\"userName\":\"alice\"}}");
+	said = syncworld_settle(&s);
+	CHECK_STR(said, "");
+	free(said);
+	CHECK(!js_get(object_find(&s.w, PCI_CLAIM, "node2-000005000"), "status"));
+	said = syncworld_decide(&s);
+	CHECK(strstr(said, "event pcideviceclaims/node2-000005000 Invalid: metadata.name:") ==
+	      said);
+	CHECK(!strstr(said, "apply") && !strstr(said, "status "));
+	free(said);
+	syncworld_free(&s);
+}
+
+DEFINE_TEST(sync_an_object_whose_device_is_away_moves_to_a_new_node)
+{
+	struct syncworld s;
+	json_object *owners;
+
+	syncworld_init(&s);
+	syncworld_device(&s, NVME, CLAIMED("alice"));
+	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
+	free(syncworld_settle(&s));
+	inventory_drop(&s.inv, NVME);
+	free(syncworld_settle(&s));
+	s.w.node_uid = "M";
+	expect_in(&s, "patch pcidevices/" NAME " ");
+	free(syncworld_settle(&s));
+	owners = js_get(object_find(&s.w, PCI_DEVICE, NAME), "metadata.ownerReferences");
+	CHECK_EQ(js_length(owners), 1);
+	CHECK_STR(js_text(js_find(owners, "kind", "Node"), "uid"), "M");
+	expect(syncworld_decide(&s), "");
+	s.w.node_uid = "";
+	expect(syncworld_decide(&s), "");
+	syncworld_free(&s);
+}
+
 DEFINE_TEST(sync_the_management_network_is_left_out)
 {
 	struct syncworld s;
@@ -295,7 +357,7 @@ DEFINE_TEST(sync_a_gpu_is_enabled_from_either_side)
 }
 
 /* Somebody has written into the status: it is ours to the last member. */
-DEFINE_TEST(sync_a_status_that_says_more_is_written_anew)
+DEFINE_TEST(sync_a_status_that_says_more_loses_that)
 {
 	static const char vf[] = "class=0x030200 kind=vgpu driver=nvidia claim=none profile=none "
 				 "profiles_available=\"name=\\\"A2-4Q\\\" id=747\" physfn=" GPU;
@@ -308,11 +370,14 @@ DEFINE_TEST(sync_a_status_that_says_more_is_written_anew)
 	expect(syncworld_decide(&s), "");
 	o = object_find(&s.w, VGPU_DEVICE, "node1-000008004");
 	js_set(o, "status.availableTypes.A2-16Q", json_object_new_string("749"));
-	expect_in(&s, "status vgpudevices/node1-000008004");
+	expect_in(
+		&s,
+		"strip vgpudevices/node1-000008004 {\"status\":{\"availableTypes\":{\"A2-16Q\":null}},"
+		"\"metadata\":{\"resourceVersion\":\"\",\"uid\":\"U\"}}");
 	json_object_object_del(js_get(o, "status.availableTypes"), "A2-16Q");
 	expect(syncworld_decide(&s), "");
 	js_set(o, "status.uuid", json_object_new_string("747"));
-	expect_in(&s, "status vgpudevices/node1-000008004");
+	expect_in(&s, "\"status\":{\"uuid\":null}");
 	syncworld_free(&s);
 }
 
@@ -323,7 +388,8 @@ DEFINE_TEST(sync_text_that_is_not_clean_does_not_reach_the_cluster)
 
 	syncworld_init(&s);
 	syncworld_device(&s, NVME,
-			 FACTS "driver=vfio-pci claim=alice reason=\"held by q\\xc2\\x9bx\302\233\"");
+			 FACTS
+			 "driver=vfio-pci claim=alice reason=\"held by q\\xc2\\x9bx\302\233\"");
 	syncworld_object(&s, PCI_CLAIM, CLAIM("alice"));
 	free(syncworld_settle(&s));
 	CHECK_STR(condition(&s, PCI_CLAIM, NAME, "message"), "held by q??x??");

@@ -19,20 +19,6 @@
 #define OFF VGPU("claim=none profile=none " TYPES)
 #define ON VGPU("claim=admin profile=A2-4Q profile_id=747 resource_name=nvidia.com/A2-4Q")
 
-#define STICK "usb/1-1"
-#define STICK_NAME "node1-0627-0001-001002"
-#define STICK_FACTS(devnum, serial, more)                                                          \
-	"kind=usb vendor=0627 device=0001 class=030000 controller=0000:03:00.0 busnum=1 devnum="   \
-	devnum " serial=" serial " description=HID claimable=yes state=free " more
-
-static json_object *object(struct syncworld *s, enum kind_id kind, const char *name)
-{
-	json_object *o = object_find(&s->w, kind, name);
-
-	CHECK(o != NULL);
-	return o;
-}
-
 static const char *plain(json_object *o)
 {
 	return json_object_to_json_string_ext(o, JSON_C_TO_STRING_PLAIN |
@@ -153,6 +139,48 @@ DEFINE_TEST(sync_kinds_an_object_whose_device_is_gone_tells_only_what_it_is)
 	syncworld_device(&s, VF, ON);
 	expect(syncworld_settle(&s), "");
 	CHECK_STR(condition(&s, VGPU_DEVICE, VF_NAME, "type"), "");
+	syncworld_free(&s);
+}
+
+static void is_vgpu_object(struct syncworld *s, bool there)
+{
+	CHECK_EQ(object_find(&s->w, VGPU_DEVICE, VF_NAME) != NULL, there);
+}
+
+/* Harvester's UI offers every VGPUDevice that is enabled, by the name of a type that one whose VF
+ * is away does not have. */
+DEFINE_TEST(sync_kinds_a_stored_vgpu_has_an_object_when_its_vf_is_back)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, GPU, GPU_FACTS("1"));
+	syncworld_device(&s, VF, ON);
+	expect(syncworld_settle(&s), "");
+	/* At boot the VFs are still to come, and the card may be away for a while. */
+	inventory_drop(&s.inv, VF);
+	expect(syncworld_settle(&s), "");
+	is_vgpu_object(&s, true);
+	inventory_drop(&s.inv, GPU);
+	expect(syncworld_settle(&s), "");
+	is_vgpu_object(&s, true);
+	/* What was asked and not agreed yet would be lost with it. */
+	syncworld_device(&s, GPU, GPU_FACTS("0"));
+	set_vgpu(&s, false, "");
+	expect(syncworld_settle(&s), "");
+	is_vgpu_object(&s, true);
+	set_vgpu(&s, true, "A2-4Q");
+	expect(syncworld_settle(&s), "");
+	is_vgpu_object(&s, false);
+	CHECK_STR(condition(&s, PCI_CLAIM, VF_NAME, "reason"), "NoDevice");
+	/* The tree's intent has waited. */
+	syncworld_device(&s, GPU, GPU_FACTS("1"));
+	syncworld_device(&s, VF, VGPU("claim=admin profile=none asked=\"profile=A2-4Q\" unsatisfied=soon"));
+	expect(syncworld_settle(&s), "");
+	syncworld_device(&s, VF, ON);
+	expect(syncworld_settle(&s), "");
+	CHECK_STR(js_text(object(&s, VGPU_DEVICE, VF_NAME), "spec.vGPUTypeName"), "A2-4Q");
+	CHECK_STR(js_text(object(&s, VGPU_DEVICE, VF_NAME), "status.configureVGPUTypeName"), "A2-4Q");
 	syncworld_free(&s);
 }
 
@@ -314,6 +342,37 @@ DEFINE_TEST(sync_kinds_an_uplink_of_a_network_is_left_out)
 	syncworld_free(&s);
 }
 
+DEFINE_TEST(sync_kinds_the_former_controller_is_here_until_its_pod_has_ended)
+{
+	static const struct {
+		const char *label, *phase;
+		bool here;
+	} rows[] = {
+		{ FORMER_NAME, "Running", true },    { FORMER_NAME, "Pending", true },
+		{ FORMER_NAME, "Unknown", true },    { FORMER_NAME, "", true },
+		{ FORMER_NAME, "Succeeded", false }, { FORMER_NAME, "Failed", false },
+		{ "another", "Running", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct syncworld s;
+		char text[256];
+
+		syncworld_init(&s);
+		CHECK_STR(former_pod(&s.w), "");
+		snprintf(text, sizeof(text),
+			 "{\"metadata\":{\"name\":\"p\",\"labels\":{\"" FORMER_LABEL
+			 "\":\"%s\"}},\"spec\":{\"nodeName\":\"node1\"},\"status\":{\"phase\":\"%s\"}}",
+			 rows[i].label, rows[i].phase);
+		syncworld_object(&s, FORMER_POD, text);
+		CHECK_STR(former_pod(&s.w), rows[i].here ? "p" : "");
+		/* Nothing is decided before it is known. */
+		s.w.listed[FORMER_POD] = false;
+		CHECK(!decide_ready(&s.w));
+		syncworld_free(&s);
+	}
+}
+
 DEFINE_TEST(sync_kinds_whose_an_object_is)
 {
 	static const struct {
@@ -326,7 +385,7 @@ DEFINE_TEST(sync_kinds_whose_an_object_is)
 		{ PCI_DEVICE, "{\"metadata\":{\"name\":\"" NAME "\"}}", true },
 		{ PCI_DEVICE, "{\"metadata\":{\"name\":\"node1-a-000005000\"}}", false },
 		{ PCI_DEVICE, "{\"metadata\":{\"name\":\"x\",\"labels\":{\"nodename\":\"node1\"}}}", true },
-		{ USB_CLAIM, "{\"metadata\":{\"name\":\"" STICK_NAME "\"}}", true },
+		{ USB_CLAIM, "{\"metadata\":{\"name\":\"node1-0627-0001-001002\"}}", true },
 		{ USB_CLAIM, "{\"metadata\":{\"name\":\"node1-a-0627-0001-001002\"}}", false },
 		{ USB_CLAIM, "{\"metadata\":{\"name\":\"node1-0627-0001-0010020\"}}", false },
 		{ NODE, "{\"metadata\":{\"name\":\"node1\"}}", true },
@@ -347,104 +406,6 @@ DEFINE_TEST(sync_kinds_whose_an_object_is)
 		CHECK_STR(object_is_ours(&s.w, rows[i].kind, o) == rows[i].ours ? "" : rows[i].object, "");
 		json_object_put(o);
 	}
-	syncworld_free(&s);
-}
-
-#define FREE "claim=none resource_name=kubevirt.io/usb-0627-0001"
-#define TAKEN "claim=alice resource_name=kubevirt.io/" STICK_NAME
-#define STICK_CLAIM "{\"metadata\":{\"name\":\"" STICK_NAME "\"},\"spec\":{\"userName\":\"alice\"}}"
-
-static void claimed_stick(struct syncworld *s, const char *serial)
-{
-	char text[400];
-
-	syncworld_init(s);
-	snprintf(text, sizeof(text), STICK_FACTS("2", "%s", FREE), serial);
-	syncworld_device(s, STICK, text);
-	syncworld_device(s, "usb/usb1", "kind=hub");
-	expect(syncworld_settle(s), "");
-	CHECK_EQ(json_object_object_length(s->w.objects[USB_DEVICE]), 1);
-	syncworld_object(s, USB_CLAIM, STICK_CLAIM);
-	expect(syncworld_settle(s), "ctl usbdeviceclaims/" STICK_NAME " " STICK
-				    "/resource_name kubevirt.io/" STICK_NAME "\n" STICK "/claim alice\n");
-	snprintf(text, sizeof(text), STICK_FACTS("2", "%s", TAKEN), serial);
-	syncworld_device(s, STICK, text);
-	expect(syncworld_settle(s), "");
-	CHECK_STR(condition(s, USB_CLAIM, STICK_NAME, "status"), "True");
-	CHECK(json_object_get_boolean(js_get(object(s, USB_DEVICE, STICK_NAME), "status.enabled")));
-}
-
-DEFINE_TEST(sync_kinds_a_usb_device_keeps_its_name_over_a_replug)
-{
-	struct syncworld s;
-	json_object *o;
-
-	claimed_stick(&s, "none");
-	inventory_drop(&s.inv, STICK);
-	expect(syncworld_settle(&s), "");
-	o = object(&s, USB_DEVICE, STICK_NAME);
-	CHECK_STR(js_text(o, "status.status"), "orphaned");
-	CHECK_STR(js_text(o, "status.resourceName"), "kubevirt.io/" STICK_NAME);
-	syncworld_device(&s, STICK, STICK_FACTS("7", "none", TAKEN));
-	expect(syncworld_settle(&s), "");
-	CHECK_EQ(json_object_object_length(s.w.objects[USB_DEVICE]), 1);
-	CHECK_STR(js_text(o, "status.devicePath"), "/dev/bus/usb/001/007");
-	CHECK(!js_get(o, "status.status"));
-	/* Another one at the port, without a serial number to tell, is another one by its ids. */
-	syncworld_device(&s, STICK, "kind=usb vendor=1d6b device=0104 busnum=1 devnum=8 claim=none");
-	expect(syncworld_settle(&s), "");
-	CHECK_STR(js_text(object(&s, USB_DEVICE, STICK_NAME), "status.status"), "orphaned");
-	CHECK_EQ(json_object_object_length(s.w.objects[USB_DEVICE]), 2);
-	syncworld_free(&s);
-}
-
-DEFINE_TEST(sync_kinds_a_usb_device_keeps_its_name_when_its_label_is_taken)
-{
-	struct syncworld s;
-	char *said;
-
-	claimed_stick(&s, "none");
-	syncworld_device(&s, STICK, STICK_FACTS("7", "none", TAKEN));
-	expect(syncworld_settle(&s), "");
-	s.w.left[USB_DEVICE] = s.w.objects[USB_DEVICE];
-	s.w.objects[USB_DEVICE] = json_object_new_object();
-	said = syncworld_decide(&s);
-	CHECK_IN(said, "apply usbdevices/" STICK_NAME " ");
-	CHECK(!strstr(said, "001007"));
-	free(said);
-	json_object_put(s.w.left[USB_DEVICE]);
-	s.w.left[USB_DEVICE] = NULL;
-	syncworld_free(&s);
-}
-
-DEFINE_TEST(sync_kinds_a_usb_device_is_followed_by_its_serial_number)
-{
-	struct syncworld s;
-
-	claimed_stick(&s, "S1");
-	/* At its port is another one; it is elsewhere, and its old numbers are a third one's. */
-	syncworld_device(&s, STICK, STICK_FACTS("9", "S2", FREE));
-	syncworld_device(&s, "usb/1-2", STICK_FACTS("5", "S1", TAKEN));
-	syncworld_device(&s, "usb/1-3", STICK_FACTS("2", "S3", FREE));
-	expect(syncworld_settle(&s), "");
-	CHECK_STR(js_text(object(&s, USB_DEVICE, STICK_NAME), "status.devicePath"),
-		  "/dev/bus/usb/001/005");
-	CHECK_STR(js_meta(object(&s, USB_DEVICE, STICK_NAME), "annotations", USB_PORT), "usb/1-2");
-	object(&s, USB_DEVICE, "node1-0627-0001-001009");
-	object(&s, USB_DEVICE, "node1-0627-0001-001502");
-	CHECK_EQ(json_object_object_length(s.w.objects[USB_DEVICE]), 3);
-	syncworld_free(&s);
-}
-
-DEFINE_TEST(sync_kinds_a_released_usb_device_is_named_anew)
-{
-	struct syncworld s;
-
-	claimed_stick(&s, "none");
-	syncworld_device(&s, STICK, STICK_FACTS("7", "none", "claim=none resource_name=kubevirt.io/" STICK_NAME));
-	expect(syncworld_settle(&s), "ctl usbdeviceclaims/node1-0627-0001-001007 " STICK "/resource_name none\n");
-	CHECK(!object_find(&s.w, USB_CLAIM, STICK_NAME));
-	CHECK(!object_find(&s.w, USB_DEVICE, STICK_NAME));
 	syncworld_free(&s);
 }
 

@@ -7,7 +7,7 @@
 #include "k8s-sync/agree/js.h"
 #include "k8s-sync/api/access.h"
 #include "k8s-sync/api/intake.h"
-#include "k8s-sync/api/yaml.h"
+#include "client/yaml.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
@@ -30,6 +30,31 @@ static int verdict(const char *text, long http, struct err *err)
 	rc = intake_verdict(&r, http, &status, err);
 	intake_close(&r);
 	return rc;
+}
+
+DEFINE_TEST(sync_a_webhook_that_does_not_answer_is_not_the_server)
+{
+	static const struct {
+		const char *message, *name;
+		bool lacks;
+	} rows[] = {
+		{ "Internal error occurred: failed calling webhook \"a.b\": failed to call", "", true },
+		{ "Internal error occurred: failed calling webhook \"a.b\": failed to call", "a.b",
+		  true },
+		{ "Internal error occurred: failed calling webhook \"c.b\": failed to call", "a.b",
+		  false },
+		{ "failed calling webhook \"", "a.b", false },
+		{ "admission webhook \"a.b\" denied the request", "a.b", false },
+		{ "", "", false },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_json_ json_object *o = json_object_new_object();
+
+		js_set_text(o, "message", rows[i].message);
+		CHECK_EQ(answer_lacks_webhook(o, rows[i].name), rows[i].lacks);
+	}
+	CHECK(!answer_lacks_webhook(NULL, ""));
 }
 
 DEFINE_TEST(sync_an_answer_that_is_none_has_a_sentence)
@@ -160,6 +185,7 @@ DEFINE_TEST(sync_a_kubeconfig_that_is_none_is_refused_with_a_sentence)
 		{ "\t", "this is not YAML" },
 		{ "a: 1\na: 2\n", "\"a\" comes twice" },
 		{ "a: &x 1\nb: *x\n", "anchors" },
+		{ "a: 1\n---\nb: 1\n", "line 2: a second document begins" },
 		{ "{}", "there is no context" },
 		{ "[1]", "there is no context" },
 		{ CONFIG("ftp://x", "{}"), "is not an address" },

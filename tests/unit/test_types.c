@@ -187,6 +187,17 @@ DEFINE_TEST(a_type_is_found_by_name_or_id)
 	/* Of two with one name the one that is left is meant. */
 	types.v[2].available = 0;
 	CHECK_STR(types_find(&types, "twin", NULL)->id, "4");
+	/* The last word stands for a name where none is called so. */
+	parsed("1 : NVIDIA A2-4Q\n2 : NVIDIA A2-8Q\n3 : GRID A2-8Q\n4 : NVIDIA 4\n5 : A2-1Q\n"
+	       "6 : NVIDIA A2-1Q\n");
+	CHECK_STR(types_find(&types, "A2-4Q", &twice)->id, "1");
+	CHECK(!twice);
+	CHECK_STR(types_find(&types, "A2-1Q", &twice)->id, "5");
+	CHECK(!twice);
+	CHECK_STR(types_find(&types, "4", NULL)->id, "4");
+	CHECK(types_find(&types, "A2-8Q", &twice) && twice);
+	CHECK(!types_find(&types, "4Q", NULL) && !types_find(&types, "NVIDIA", NULL));
+	CHECK(types_reads("NVIDIA A2-4Q", "A2-4Q") && !types_reads("NVIDIA A2-4Q", "NVIDIA"));
 }
 
 DEFINE_TEST(what_is_available_is_named)

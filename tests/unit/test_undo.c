@@ -228,3 +228,29 @@ DEFINE_TEST(every_field_of_a_request_is_an_ops_or_not)
 		if (byte[i] && !snapshot_knows(i))
 			FAIL("byte %zu of struct want is of no part", i);
 }
+
+/* A line about it that the model alone decides says nothing about it; the steps do, whatever line
+ * they are of. */
+DEFINE_TEST(what_is_stuck_ends_with_an_operation_that_has_steps_for_it)
+{
+	struct request w[] = { { .dev = dev_key(1), .file = "note", .value = "x" },
+			       { .dev = dev_key(0), .file = "level", .value = "6" } };
+	struct bench b = { 0 };
+
+	world_reset();
+	bench_start(&b);
+	for (size_t n = 1; n <= 2; n++) {
+		struct verdict v;
+
+		kernel.fail_at = 2;
+		kernel.undo_fails_at = 1;
+		CHECK_EQ(set(&b, 0, "5", &v), EIO);
+		kernel.fail_at = kernel.undo_fails_at = -1;
+		v = (struct verdict){ 0 };
+		txn_submit(b.e, w, n, &(struct actor){ 0 }, told, &v);
+		await(&v);
+		CHECK_EQ(v.err.code, 0);
+		CHECK_EQ(!look(&b, 1).stuck[0], n == 2);
+	}
+	bench_stop(&b);
+}

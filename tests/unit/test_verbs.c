@@ -11,6 +11,8 @@
 #include "fakepci.h"
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
+#include "pcidevfs/mig.h"
+#include "pcidevfs/model.h"
 #include "pcidevfs/step.h"
 #include "pcidevfs/util.h"
 
@@ -43,6 +45,19 @@ static void forbid_writes(bool forbid)
 	CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
 }
 
+static void tell_mig(struct world_fake *w)
+{
+	struct key key = fake_key(GPU);
+
+	model_lock(w->model);
+	mig_keep(w->model, model_edit(w->model, &key, false),
+		 "mode 0 0\nprofile 9 2 2 40448 3 0,4:4 3g.40gb\n"
+		 "instance 1 9 4 4\ncompute 1 0 0 1 1c.3g.40gb\ncompute 1 1 1 2 2c.3g.40gb\n"
+		 "mixed_sizes 1\nscheduler equal-share 0 2000000 0\n");
+	model_publish(w->model);
+	model_unlock(w->model);
+}
+
 /* A crash right after the write must not find a step that looks as if it had never begun. */
 DEFINE_TEST(what_was_is_recorded_before_the_write)
 {
@@ -60,7 +75,13 @@ DEFINE_TEST(what_was_is_recorded_before_the_write)
 		{ "remove", FAKE_UUID, "nvidia-745 " FAKE_UUID },
 		{ "rtnetlink", "vlan=5 trust=1", "vlan=none trust=none" }, /* no VF */
 		{ "rtnetlink_back", "mac=none", "mac=none" },
-		{ "own_node", "", "" },		/* it has none */
+		{ "mig/mode", "1", "0" }, /* it has no driver that could be asked */
+		{ "mig/create", "9 3g.40gb 0:4", "" },
+		{ "mig/destroy", "9 3g.40gb 4:4", "9 3g.40gb 4:4 2c 1c" },
+		{ "mig/compute", "9 3g.40gb 4:4", "9 3g.40gb 4:4 2c 1c" },
+		{ "mixed_sizes", "0", "1" },
+		{ "scheduler", "best-effort", "equal-share timeslice_us=2000 arr=0" },
+		{ "own_node", "", "" },	     /* it has none */
 		{ "own", "0:0", "0:0 0:0" }, /* no write, and nothing to be given */
 	};
 	struct world_fake w = machine();
@@ -78,6 +99,7 @@ DEFINE_TEST(what_was_is_recorded_before_the_write)
 	forbid_writes(true);
 	w = fake_open();
 	forbid_writes(false);
+	tell_mig(&w);
 	for (const struct verb *const *v = backend_verbs(w.backend); *v; v++) {
 		struct step step = { .verb = *v, .dev = fake_key(GPU) };
 		struct err err = { 0 };

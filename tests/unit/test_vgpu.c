@@ -8,6 +8,7 @@
 
 #include "backend/ask.h"
 #include "backend/claim.h"
+#include "backend/gpu/daemons.h"
 #include "backend/gpu/types.h"
 #include "backend/gpu/vgpu.h"
 #include "backend/gpu/world.h"
@@ -18,34 +19,14 @@
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 
-#define GPU "0000:3b:00.0"
-#define VF0 "0000:3b:00.4"
-#define VF1 "0000:3b:00.5"
+#define GPU FAKE_GPU
+#define VF0 FAKE_VF0
+#define VF1 FAKE_VF1
 #define LIST                                                                                       \
 	"ID    : vGPU Name\n745   : NVIDIA A2-2Q\n747   : NVIDIA A2-4Q\n748   : NVIDIA A2-8Q\n"    \
 	"801   : twin\n802   : twin\n"
 
-static void add_vf(int index, const char *address, const char *current, const char *list)
-{
-	fake_add(&(struct fake){ address, "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia",
-				 50 + index });
-	fake_virtfn(GPU, index, address);
-	fake_attr(address, "nvidia/current_vgpu_type", current);
-	fake_attr(address, "nvidia/creatable_vgpu_types", list);
-	fake_attr(address, "nvidia/vgpu_params", "\n");
-}
-
-/* A GPU with two VFs, neither of which is a vGPU. */
-static struct world_fake card(void)
-{
-	fake_machine();
-	fake_add(&(struct fake){ GPU, "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia", 41 });
-	fake_attr(GPU, "sriov_totalvfs", "16\n");
-	fake_attr(GPU, "sriov_vf_device", "25b6\n");
-	add_vf(0, VF0, "0\n", LIST);
-	add_vf(1, VF1, "0\n", LIST);
-	return fake_open();
-}
+#define card() fake_vgpu_card(LIST)
 
 static void becomes(struct world_fake *w, const char *vf, const char *id, const char *list)
 {
@@ -100,6 +81,7 @@ DEFINE_TEST(a_vf_becomes_a_vgpu_by_name_or_id)
 
 	CHECK_STR(PLAN_OF("NVIDIA A2-4Q"), "1 " VF0 " profile NVIDIA A2-4Q\n");
 	CHECK_STR(PLAN_OF("747"), "1 " VF0 " profile NVIDIA A2-4Q\n");
+	CHECK_STR(PLAN_OF("A2-4Q"), "1 " VF0 " profile NVIDIA A2-4Q\n");
 	CHECK_STR(PLAN_OF(""), "nothing to do\n");
 	CHECK_IN(plan_of(&w, GPU, "profile", "NVIDIA A2-4Q"),
 		 "EOPNOTSUPP: " GPU " makes vGPUs of its VFs; write to that file of a VF");
@@ -121,6 +103,7 @@ DEFINE_TEST(one_vgpu_becomes_another_or_none)
 	becomes(&w, VF0, "747\n", "ID : vGPU Name\n");
 	CHECK_STR(PLAN_OF("NVIDIA A2-4Q"), "nothing to do\n");
 	CHECK_STR(PLAN_OF("747"), "nothing to do\n");
+	CHECK_STR(PLAN_OF("A2-4Q"), "nothing to do\n");
 	CHECK_STR(PLAN_OF("NVIDIA A2-8Q"),
 		  "1 " VF0 " profile none\n2 " VF0 " profile NVIDIA A2-8Q\n");
 	CHECK_STR(PLAN_OF(""), "1 " VF0 " profile none\n");
@@ -228,14 +211,8 @@ DEFINE_TEST(room_that_a_sibling_makes_counts)
 
 DEFINE_TEST(a_card_that_lists_nothing_says_where_to_look)
 {
-	struct world_fake w;
+	struct world_fake w = fake_vgpu_card("ID : vGPU Name\n");
 
-	fake_machine();
-	fake_add(&(struct fake){ GPU, "0x10de\n", "0x25b6\n", "0x030200\n", "nvidia", 41 });
-	fake_attr(GPU, "sriov_totalvfs", "16\n");
-	fake_attr(GPU, "sriov_vf_device", "25b6\n");
-	add_vf(0, VF0, "0\n", "ID : vGPU Name\n");
-	w = fake_open();
 	CHECK_STR(PLAN_OF("NVIDIA A2-4Q"),
 		  "EOPNOTSUPP: " VF0
 		  " offers no vGPU types now: its driver is nvidia; vgpu_support "
@@ -286,16 +263,16 @@ DEFINE_TEST(a_vf_whose_types_are_awaited_is_looked_at_each_time)
 					   "no vGPU types now, see vgpu_support of " GPU
 					   "; possible now: none");
 	fake_attr(VF0, "nvidia/creatable_vgpu_types", LIST);
-	CHECK(!ask_now(w.backend, ASK_AWAITED, NULL, 0, 0, NULL));
+	CHECK(!ask_now(w.backend, &ask_awaited, NULL, 0, 0, NULL));
 	CHECK(!has_types(&w, VF0));
 	fake_edit(&w, GPU, idle);
 	fake_edit(&w, VF0, awaited);
 	fake_attr(VF1, "nvidia/creatable_vgpu_types", LIST);
-	CHECK(!ask_now(w.backend, ASK_AWAITED, NULL, 0, 0, NULL));
+	CHECK(!ask_now(w.backend, &ask_awaited, NULL, 0, 0, NULL));
 	CHECK(has_types(&w, VF0));
 	CHECK(!is_idle(&w));
 	CHECK(!has_types(&w, VF1)); /* nothing of it is stored: its turn comes later */
-	CHECK(!ask_now(w.backend, ASK_VGPUS, NULL, 0, 0, NULL));
+	CHECK(!ask_now(w.backend, &ask_vgpus, NULL, 0, 0, NULL));
 	CHECK(has_types(&w, VF1));
 	fake_close(&w);
 }

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+#include "slots.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pcidevfs/sysfs.h"
+#include "pcidevfs/util.h"
+
+#define SLOTS "bus/pci/slots"
+#define ENTRIES_MAX 1024
+
+struct pci_slot {
+	struct pci_addr at;
+	char name[SLOT_NAME];
+};
+
+bool pci_slot_address(const char *text, struct pci_addr *ret)
+{
+	char function[24];
+
+	return snprintf(function, sizeof(function), "%s.0", text) < (int)sizeof(function) &&
+	       pci_addr_parse(function, ret);
+}
+
+static bool is_of_us(int rc)
+{
+	return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM;
+}
+
+static int add(const struct sysfs *s, struct pci_slots *slots, const char *name)
+{
+	char text[32];
+	struct pci_slot *v;
+	struct pci_addr at;
+	int rc;
+
+	if (name[0] == '.' || strlen(name) >= SLOT_NAME || name[str_clean_len(name, SIZE_MAX)])
+		return 0;
+	rc = sysfs_read(s, ROOT_SYS, text, sizeof(text), SLOTS "/%s/address", name);
+	if (rc < 0 || !pci_slot_address(text, &at))
+		return is_of_us(rc) ? rc : 0;
+	v = more_rows(slots->v, slots->n, &slots->cap, sizeof(*v));
+	if (!v)
+		return -ENOMEM;
+	slots->v = v;
+	v += slots->n++;
+	v->at = at;
+	STR_COPY(v->name, name);
+	return 0;
+}
+
+static int read_slots(const struct sysfs *s, struct pci_slots *slots)
+{
+	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, SLOTS);
+	const struct dirent *e;
+	int rc = dir || !is_of_us(-errno) ? 0 : -errno;
+
+	slots->n = 0;
+	for (int n = 0; dir && !rc && n < ENTRIES_MAX && (e = readdir(dir)); n++)
+		rc = add(s, slots, e->d_name);
+	slots->read = !rc;
+	return rc;
+}
+
+int pci_slot_of(const struct sysfs *s, struct pci_slots *slots, const struct key *dev,
+		char ret[static SLOT_NAME])
+{
+	struct pci_addr at;
+	int rc;
+
+	if (dev->bus != BUS_PCI || !pci_addr_parse(dev->name, &at))
+		return 0;
+	rc = slots->read ? 0 : read_slots(s, slots);
+	for (size_t i = 0; i < slots->n && !rc; i++) {
+		const struct pci_slot *v = &slots->v[i];
+
+		/* The smallest name, so that the order of the entries does not matter. */
+		if (v->at.domain == at.domain && v->at.bus == at.bus && v->at.dev == at.dev &&
+		    (!ret[0] || strcmp(v->name, ret) < 0))
+			str_copy(ret, SLOT_NAME, v->name);
+	}
+	return rc;
+}
+
+void pci_slots_free(struct pci_slots *slots)
+{
+	free(slots->v);
+	*slots = (struct pci_slots){ 0 };
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* What is, as a layout. */
+#include "cli/cli.h"
+#include "cli/layout.h"
+#include "cli/out.h"
+#include "pcidevfs/util.h"
+
+int verb_export(struct cli *cli, struct err *err)
+{
+	struct out out = { 0 };
+	struct layout_view view;
+	int r = tree_view(cli, &view, err)
+			?: layout_export(&view, cli->opt[OPT_FORM] ?: "layouts", &out, err);
+
+	return print_either(cli, r, &out, NULL, err);
+}

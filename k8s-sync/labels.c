@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-or-later
+/* NVIDIA's labels of the core Node: carried out, and answered by their states. */
+#include <errno.h>
+#include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+#include "client/mirror.h"
+#include "k8s-sync/api/http.h"
+#include "node_labels.h"
+
+/* ---- the Node */
+
+void labels_note(struct sync *s, json_object *node)
+{
+	struct node_labels *l = s->labels;
+
+	if (!l)
+		return;
+	l->known = node;
+	if (node) {
+		labels_read(node, l->now);
+		beside_read(node, &l->beside);
+	}
+	source_by(&l->work, 0);
+}
+
+static void on_patched(struct sync *s, const struct reply *r)
+{
+	struct node_labels *l = s->labels;
+	struct err err = r->err;
+
+	if (!err.code) {
+		if (l->with_beside || !l->beside_at)
+			sync_say(s, SAY_LABELS, "");
+		return;
+	}
+	/* An operator's label may be refused, or gone, without the others. */
+	if (l->with_beside && !r->away)
+		l->beside_at = now_ms() + AGAIN_MS;
+	else
+		l->patch_at = now_ms() + (r->away ? SOON_MS : AGAIN_MS);
+	source_by(&l->work, l->patch_at);
+	if (r->away)
+		return;
+	fail_wrap(&err, "the states of NVIDIA's labels cannot be written to node %s", s->o->node);
+	sync_say(s, SAY_LABELS, err.text);
+}
+
+/* Sends it, unless one was refused a moment ago. False: another one is under way. */
+static bool patch(struct node_labels *l, json_object *body, bool with_beside)
+{
+	if (now_ms() < l->patch_at) {
+		source_by(&l->work, l->patch_at);
+		return true;
+	}
+	if (!node_patch(l->s, body, on_patched))
+		return false;
+	l->with_beside = with_beside;
+	return true;
+}
+
+/* ---- beside NVIDIA's operator */
+
+static bool has_role(const struct options *o)
+{
+	return o->vgpu_configs || o->mig_configs || o->default_workload;
+}
+
+/* Adds what is to be said to its components. */
+static bool beside(struct node_labels *l, json_object **body)
+{
+	struct sync *s = l->s;
+	struct beside_case is = {
+		.now = &l->beside,
+		.workload = s->o->default_workload,
+		.vgpu = s->o->vgpu_configs,
+		.mig = s->o->mig_configs,
+		.change = l->change,
+	};
+	const char *why;
+
+	if (l->beside_at > now_ms()) {
+		source_by(&l->work, l->beside_at);
+		return false;
+	}
+	l->beside_at = 0;
+	if (has_role(s->o) && l->beside.here) {
+		const struct inventory *inv = mirror_lock(s->tree);
+
+		if (!mirror_lost(s->tree, &why))
+			is.world = beside_world(inv);
+		mirror_unlock(s->tree);
+	}
+	return beside_patch(&is, body);
+}
+
+static void say_dra(struct node_labels *l)
+{
+	char text[ERR_TEXT] = "";
+
+	if (l->beside.dra && has_role(l->s->o))
+		snprintf(
+			text, sizeof(text),
+			"NVIDIA's operator runs its GPUCluster stack on node %s, whose DRA driver no label keeps from GPUs of pcidevfs; leave its feature gate PassthroughSupport off",
+			l->s->o->node);
+	sync_say(l->s, SAY_OPERATOR, text);
+}
+
+/* ---- files with layouts */
+
+#define FILES (IN_CLOSE_WRITE | IN_CREATE | IN_MOVE | IN_DELETE | IN_DELETE_SELF | IN_MOVE_SELF)
+
+/* Once more, too: another directory may be there by now. Returns 0 or -errno. */
+static int watch_dirs(struct node_labels *l, int fd)
+{
+	int rc = 0;
+
+	for (enum label_id id = 0; id < NODE_LABELS; id++) {
+		char path[PATH_MAX];
+
+		STR_COPY(path, l->v[id].path ?: "");
+		if (*path && inotify_add_watch(fd, dirname(path), FILES | IN_ONLYDIR) < 0)
+			rc = -errno;
+	}
+	l->watch_at = rc ? now_ms() + SOON_MS : 0;
+	return rc;
+}
+
+/* Which files have changed? Others in the directory, as of an editor, do not count. */
+static void look_at_files(struct node_labels *l)
+{
+	for (enum label_id id = 0; id < NODE_LABELS; id++) {
+		struct labelled *v = &l->v[id];
+		struct stat now = { 0 };
+
+		if (!v->path || (!stat(v->path, &now) && now.st_ino == v->file.st_ino &&
+				 now.st_dev == v->file.st_dev && now.st_size == v->file.st_size &&
+				 now.st_mtim.tv_sec == v->file.st_mtim.tv_sec &&
+				 now.st_mtim.tv_nsec == v->file.st_mtim.tv_nsec))
+			continue;
+		v->stale |= now.st_ino || v->file.st_ino;
+		v->file = now;
+	}
+}
+
+/* The directory is watched: a mounted ConfigMap changes by a link beside its files. */
+static void on_files(struct source *source)
+{
+	struct node_labels *l = container_of(source, struct node_labels, files);
+	char buf[4096];
+
+	while (read(source->fd, buf, sizeof(buf)) > 0)
+		;
+	watch_dirs(l, source->fd);
+	look_at_files(l);
+	source_by(&l->work, 0);
+}
+
+/* ---- turns */
+
+/* It is as the value says. */
+static void finish(struct node_labels *l, enum label_id id)
+{
+	struct labelled *v = &l->v[id];
+	const struct out *told = &v->plan.told;
+
+	if (v->finished)
+		return;
+	v->finished = true;
+	v->repeated = false;
+	if (!v->again) /* no GPU was refused */
+		v->pause = v->pace = 0;
+	if (told->len || v->plan.n > v->refused)
+		label_event(l, id, v->plan.value, true, "Applied",
+			    told->len	 ? out_text(told)
+			    : v->refused ? "done, but for what was refused"
+					 : "done");
+}
+
+/* Says once that another label keeps this one from counting. */
+static void wait_told(struct node_labels *l, enum label_id id, const char *value)
+{
+	struct labelled *v = &l->v[id];
+	bool waits = !value && *l->now[id].value;
+
+	if (waits && !v->waits)
+		label_event(
+			l, id, l->now[id].value, true, "Waits",
+			"it waits until nvidia.com/gpu.workload.config is the workload that it is for");
+	v->waits = waits;
+}
+
+/* begun: the value that the note says so of; "": none. It is then what the plan is of. */
+static struct label_step step_of(struct node_labels *l, enum label_id id, const char *begun,
+				 bool settles)
+{
+	struct labelled *v = &l->v[id];
+	bool has_before = *begun && !strcmp(begun, v->begun) && !v->done;
+	struct label_step step = label_decide(&(struct label_case){
+		.id = id,
+		.now = &l->now[id],
+		.plan = v->planned ? &v->plan : NULL,
+		.before = has_before ? v->before : NULL,
+		.ran = v->ran,
+		.failed = v->failed,
+		.repeated = v->repeated,
+		.settles = settles,
+	});
+
+	if (step.act == LABEL_RUN && step.note && strcmp(step.note, l->now[id].note)) {
+		STR_COPY(v->before, l->now[id].note);
+		STR_COPY(v->begun, v->plan.value);
+		v->done = false;
+	}
+	if (step.act == LABEL_REST && step.note && !v->failed && !v->plan.err.code)
+		finish(l, id);
+	return step;
+}
+
+static void end_others(struct node_labels *l, const char *workload, json_object **body)
+{
+	for (enum label_id id = 0; id < NODE_LABELS; id++)
+		if (label_ends(workload, id))
+			label_end(id, &l->now[id], body);
+}
+
+/* Returns true if the next label's turn has come. */
+static bool turn(struct node_labels *l, enum label_id id)
+{
+	struct labelled *v = &l->v[id];
+	const char *value = label_value(id, l->now, l->fallback);
+	char begun[LABEL_NOTE] = "";
+	/* What has begun is told its end before another value counts, or none. */
+	bool settles = label_begun(&l->now[id], begun) && (!value || strcmp(value, begun));
+	struct label_step step;
+	_json_ json_object *body = NULL;
+	bool with_beside = false;
+
+	if (!v->heeded)
+		return true;
+	if (v->running)
+		return false;
+	wait_told(l, id, value);
+	value = settles ? begun : value;
+	label_review(l, id, value);
+	if (v->again)
+		source_by(&l->work, v->again);
+	if (id == VGPU_LABEL)
+		l->change = CHANGE_NONE;
+	if (!value)
+		return true;
+	step = step_of(l, id, begun, settles);
+	body = label_patch(id, &l->now[id], &step);
+	if (step.act == LABEL_REST && step.note && id == WORKLOAD_LABEL)
+		end_others(l, value, &body);
+	if (id == VGPU_LABEL) {
+		l->change = step.act == LABEL_REST ? CHANGE_NONE :
+			    step.act == LABEL_RUN  ? CHANGE_RUNS :
+						     CHANGE_UNKNOWN;
+		with_beside = beside(l, &body);
+	}
+	/* Nothing is changed before the Node says so. */
+	if (body && (!patch(l, body, with_beside) || step.act == LABEL_RUN || settles))
+		return false;
+	if (step.act != LABEL_REST)
+		label_start(l, id, step.act == LABEL_READ ? value : NULL);
+	return step.act == LABEL_REST;
+}
+
+static void turns(struct node_labels *l)
+{
+	struct mirror *tree = l->s->tree;
+	const char *why;
+	bool lost = !mirror_known(tree);
+
+	mirror_lock(tree);
+	lost = lost || mirror_lost(tree, &why);
+	mirror_unlock(tree);
+	l->lost = lost ? (l->lost ?: now_ms()) : 0;
+	if (lost && now_ms() < l->lost + LOST_MS)
+		source_by(&l->work, l->lost + LOST_MS);
+	else if (lost) /* nobody is paused for a change that waits for the daemon */
+		l->change = CHANGE_NONE;
+	for (enum label_id id = 0; id < NODE_LABELS && !lost; id++)
+		if (!turn(l, id))
+			break;
+}
+
+static void on_turn(struct source *source)
+{
+	struct node_labels *l = container_of(source, struct node_labels, work);
+	struct sync *s = l->s;
+	_json_ json_object *body = NULL;
+
+	if (!l->known || !s->node_known || s->node_missing || !s->world.listed[FORMER_POD] ||
+	    former_waits(s))
+		return;
+	if (l->watch_at && l->watch_at <= now_ms() && !watch_dirs(l, l->files.fd))
+		look_at_files(l);
+	if (l->watch_at)
+		source_by(&l->work, l->watch_at);
+	turns(l);
+	say_dra(l);
+	if (beside(l, &body))
+		patch(l, body, true);
+}
+
+/* ---- start and end */
+
+static int watch_files(struct node_labels *l, struct err *err)
+{
+	int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+	int rc = fd < 0 ? -errno : watch_dirs(l, fd);
+
+	look_at_files(l);
+
+	if (rc) {
+		closep(&fd);
+		return fail(err, -rc, "the files with layouts cannot be watched: %s",
+			    strerror(-rc));
+	}
+	return loop_watch(&l->s->loop, &l->files, fd, on_files, err);
+}
+
+int labels_open(struct sync *s, struct err *err)
+{
+	const struct options *o = s->o;
+	struct node_labels *l;
+
+	if (!(l = s->labels = calloc(1, sizeof(*l))))
+		return fail_nomem(err);
+	l->s = s;
+	l->files.fd = -1;
+	l->v[VGPU_LABEL].path = o->vgpu_configs;
+	l->v[MIG_LABEL].path = o->mig_configs;
+	l->fallback[VGPU_LABEL] = o->default_vgpu_config;
+	if (o->default_workload && strcmp(o->default_workload, "keep"))
+		l->fallback[WORKLOAD_LABEL] = o->default_workload;
+	for (enum label_id id = 0; id < NODE_LABELS; id++)
+		l->v[id].heeded = id == WORKLOAD_LABEL ? o->default_workload : l->v[id].path;
+	l->change = l->v[VGPU_LABEL].heeded ? CHANGE_UNKNOWN : CHANGE_NONE;
+	loop_timer(&s->loop, &l->work, on_turn, UINT64_MAX);
+	if (has_role(o) && node_watch(s, err))
+		return -ENOMEM;
+	return o->vgpu_configs || o->mig_configs ? watch_files(l, err) : 0;
+}
+
+void labels_touch(struct sync *s)
+{
+	if (s->labels)
+		source_by(&s->labels->work, 0);
+}
+
+void labels_close(struct sync *s)
+{
+	struct node_labels *l = s->labels;
+
+	if (!l)
+		return;
+	loop_remove(&s->loop, &l->work);
+	if (l->files.fd >= 0)
+		loop_remove(&s->loop, &l->files);
+	closep(&l->files.fd);
+	for (enum label_id id = 0; id < NODE_LABELS; id++)
+		label_forget(&l->v[id]);
+	free(l);
+	s->labels = NULL;
+}
