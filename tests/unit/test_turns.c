@@ -14,7 +14,7 @@
 #define OF_ALL (EXECUTORS / 4) /* at once, of users without a reserve */
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER, deadline = PTHREAD_MUTEX_INITIALIZER;
-static atomic_int running, most, done;
+static atomic_int running, most, done, hung; /* hung: those that did and are back */
 static _Atomic intptr_t order[4096];
 
 static void job(void *ctx)
@@ -44,6 +44,7 @@ static void hangs(void *engine)
 	pool_blocked(e->others, true);
 	job(NULL);
 	pool_blocked(e->others, false);
+	atomic_fetch_add(&hung, 1);
 }
 
 static void wait_for(const atomic_int *what, int value)
@@ -161,5 +162,6 @@ DEFINE_TEST(turns_that_hang_count_for_nobody)
 	wait_for(&running, OF_ALL + 15);
 	pthread_mutex_unlock(&gate);
 	wait_for(&done, OF_ALL + 15);
+	wait_for(&hung, OF_ALL); /* until then the end would leave them behind */
 	end(e);
 }
