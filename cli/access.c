@@ -95,7 +95,7 @@ static int pass_on(int from, int to)
 	return 0;
 }
 
-static int status_refused(const struct cli *cli)
+int status_refused(const struct cli *cli)
 {
 	return cli->verb && cli->verb->refused ? cli->verb->refused : 1;
 }

@@ -7,11 +7,13 @@
 
 /* Runs the function in a process of its own, which then ends, and prints what it has printed: a
  * process that waits for a mount whose server hangs cannot always be ended, and must hold nothing
- * of ours open. Returns its status, as run_here() does; 1 with a sentence if an access has taken
- * too long. */
+ * of ours open. Returns its status, as run_here() does; status_refused() with a sentence if an
+ * access has taken too long. */
 int supervise(struct cli *cli, cli_run *run);
-/* Runs it in this process. Returns the exit status; says why where that is 1. */
+/* Runs it in this process. Returns the exit status; says why where that is status_refused(). */
 int run_here(struct cli *cli, cli_run *run);
+/* The exit status of a refusal. */
+int status_refused(const struct cli *cli);
 
 /* Reads the file below the tree into *ret_text, which the caller frees; a NUL follows the text, and
  * none is in it. Returns 0 or -errno with a sentence. */

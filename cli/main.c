@@ -87,13 +87,13 @@ static int run(struct cli *cli, int argc, char **argv)
 
 	if (!v)
 		return wrong_use(NULL, "\"%s\" is not a verb", argv[0]);
+	cli->verb = v;
 	if (cli->opt[OPT_HELP])
 		print_help(argc ? v : NULL);
 	else if (cli->opt[OPT_VERSION])
 		printf("pcidevfs %s\n", VERSION);
 	if (cli->opt[OPT_HELP] || cli->opt[OPT_VERSION])
 		return 0;
-	cli->verb = v;
 	cli->argc = argc - (argc > 0);
 	cli->argv = argv + 1;
 	r = check_use(cli, v, cli->argc);
@@ -137,5 +137,5 @@ int main(int argc, char **argv)
 	if (!fflush(stdout))
 		return r;
 	say("stdout: %s", strerror(errno));
-	return 1;
+	return status_refused(&cli);
 }

@@ -51,10 +51,11 @@ const struct cli_verb verbs[] = {
 	{ "why", "[DEV...]", "why devices are as they are, and what can be done",
 	  "Prints the state with its reason, whether the device can be claimed, the last refusal, "
 	  "and the commands that are possible now. Without a device: whether this host has all that "
-	  "is needed, what is missing, and what to do; status 1 while something is.",
+	  "is needed, what is missing, and what to do; status 1 while something is missing, 2 "
+	  "if refused.",
 	  "{devices: [{id, ..., last_error, holders, vgpu_support, possible: [command]}]}, with "
 	  "the keys of list; or {ready, missing: [{missing, device, devices, needed, hint}]}.",
-	  JSON, 0, -1, "d", verb_why, .show = show_why },
+	  JSON, 0, -1, "d", verb_why, .show = show_why, .refused = 2 },
 	{ "claim", "DEV... NAME", "give devices, with their IOMMU groups, to NAME",
 	  "NAME is a label of your choice.", STEPS, JSON | DRY | FORCE, 2, -1, "dn", verb_setting,
 	  "claim" },
