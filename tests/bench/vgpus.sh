@@ -58,6 +58,7 @@ status=$?
 row "${#vfs[@]} vGPUs of ${#gpus[@]} cards in one transaction, simulated kernel: CPU time of the daemon's processes" \
 	"$(($(cards_cpu 14-17) - t)) ms, $(($(cards_cpu 14,16) - u)) ms of them in user mode" "150 ms" $status
 cards_wait cards_held ${#vfs[@]}
+sleep 1 # what has changed is packed when nothing more has for a while
 memory=$(awk '/^VmRSS/ { printf "%.1f MiB", $2 / 1024 }' "/proc/$(server)/status")
 status=$?
 row "resident memory of the serving process with them" "$memory" "8 MiB" $status
