@@ -50,6 +50,23 @@ static int read_tree(struct job *job, const char *tree, struct err *err)
 		err);
 }
 
+/* The tree may be another one than when the plan was made: the server may have taken long. */
+static int read_again(struct job *job, const char *tree, struct err *err)
+{
+	struct label_job *j = container_of(job, struct label_job, job);
+	int r = read_tree(job, tree, err);
+
+	if (!r && j->plan.err.code) {
+		*err = j->plan.err;
+		r = -err->code;
+	}
+	if (r || !j->plan.n)
+		return r;
+	job->lines = j->plan.lines[0];
+	j->plan.lines[0] = NULL;
+	return 0;
+}
+
 /* Its user may have given it to somebody else since the plan was made. */
 static int still_ours(struct job *job, const char *tree, struct err *err)
 {
@@ -95,6 +112,12 @@ static bool is_unanswered(const struct err *err)
 	return err && (err->code == ENOTCONN || err->code == ECANCELED);
 }
 
+/* Steps of it may go on, or did before the daemon died. */
+static bool is_unknown(const struct err *err)
+{
+	return is_unanswered(err) || err->code == ETIMEDOUT || err->code == EIO;
+}
+
 static uint64_t world(struct node_labels *l)
 {
 	uint64_t sum = label_world(mirror_lock(l->s->tree));
@@ -132,43 +155,65 @@ static void on_ran(struct job *job, const struct err *err)
 
 	v->running = false;
 	source_by(&l->work, is_unanswered(err) ? now_ms() + SOON_MS : 0);
-	v->done |= !err || is_unanswered(err);
+	if (*j->plan.note) { /* it was read again */
+		label_plan_free(&v->plan);
+		v->plan = j->plan;
+	}
+	v->done |= !err || (job->lines && is_unknown(err));
 	if (is_unanswered(err)) /* it may be done: that is to be seen */
 		v->stale = true;
 	else if (err) {
 		struct err said = *err;
 
-		layout_blame(&v->plan.layout, &said);
+		if (job->lines)
+			layout_blame(&v->plan.layout, &said);
 		fails(l, j->id, &said);
 	}
-	v->ran = ++v->next == v->plan.n;
+	v->ran = ++v->next >= v->plan.n;
 	free(job->lines);
 	free(j);
 }
 
-void label_start(struct node_labels *l, enum label_id id, const char *value)
+static void start(struct node_labels *l, enum label_id id, struct label_job *j, const char *value)
+{
+	j->l = l;
+	j->id = id;
+	j->path = l->v[id].path;
+	j->job.urgent = true;
+	STR_COPY(j->note, l->now[id].note);
+	STR_COPY(j->plan.value, value);
+	l->v[id].running = true;
+	mirror_commit(l->s->tree, &j->job);
+}
+
+void label_make(struct node_labels *l, enum label_id id, const char *value)
+{
+	struct label_job *j = calloc(1, sizeof(*j));
+
+	if (!j) {
+		source_by(&l->work, now_ms() + SOON_MS);
+		return;
+	}
+	j->job.prepare = read_tree;
+	j->job.done = on_read;
+	start(l, id, j, value);
+}
+
+void label_run(struct node_labels *l, enum label_id id)
 {
 	struct labelled *v = &l->v[id];
 	struct label_job *j = calloc(1, sizeof(*j));
+	bool many = id == WORKLOAD_LABEL;
 
-	if (!j || (!value && !(j->job.lines = strdup(v->plan.lines[v->next])))) {
+	if (!j || (many && !(j->job.lines = strdup(v->plan.lines[v->next])))) {
 		free(j);
 		source_by(&l->work, now_ms() + SOON_MS);
 		return;
 	}
-	j->l = l;
-	j->id = id;
-	j->path = v->path;
-	j->job.urgent = true;
-	j->job.prepare = value ? read_tree : id == WORKLOAD_LABEL ? still_ours : NULL;
-	j->job.done = value ? on_read : on_ran;
-	STR_COPY(j->note, l->now[id].note);
-	if (value)
-		STR_COPY(j->plan.value, value);
-	else
-		v->world = world(l);
-	v->running = true;
-	mirror_commit(l->s->tree, &j->job);
+	j->job.prepare = many ? still_ours : read_again;
+	j->job.done = on_ran;
+	v->world = world(l);
+	start(l, id, j, v->plan.value);
 }
 
 /* May what was refused, or left, be possible by now? */

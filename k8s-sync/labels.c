@@ -181,11 +181,23 @@ static void finish(struct node_labels *l, enum label_id id)
 					 : "done");
 }
 
-/* Says once that another label keeps this one from counting. */
-static void wait_told(struct node_labels *l, enum label_id id, const char *value)
+/* It does not count any more. */
+static void abandon(struct node_labels *l, enum label_id id)
 {
 	struct labelled *v = &l->v[id];
-	bool waits = !value && *l->now[id].value;
+
+	if (!v->finished && !v->failed && !v->plan.err.code) /* those have been told */
+		label_event(
+			l, id, v->plan.value, false, "Abandoned",
+			"it does not count any more, and was carried out in part or not at all");
+	v->finished = true;
+}
+
+/* Says once that another label keeps this one from counting. */
+static void wait_told(struct node_labels *l, enum label_id id)
+{
+	struct labelled *v = &l->v[id];
+	bool waits = *l->now[id].value && !label_value(id, l->now, l->fallback);
 
 	if (waits && !v->waits)
 		label_event(
@@ -194,12 +206,20 @@ static void wait_told(struct node_labels *l, enum label_id id, const char *value
 	v->waits = waits;
 }
 
-/* begun: the value that the note says so of; "": none. It is then what the plan is of. */
-static struct label_step step_of(struct node_labels *l, enum label_id id, const char *begun,
-				 bool settles)
+/* Which value counts: what has begun is told its end before another one does, or none. */
+static const char *value_of(const struct node_labels *l, enum label_id id,
+			    char begun[static LABEL_NOTE], bool *ret_settles)
+{
+	const char *value = label_value(id, l->now, l->fallback);
+
+	*ret_settles = label_begun(&l->now[id], begun) && (!value || strcmp(value, begun));
+	return *ret_settles ? begun : value;
+}
+
+static struct label_step step_of(struct node_labels *l, enum label_id id, bool settles)
 {
 	struct labelled *v = &l->v[id];
-	bool has_before = *begun && !strcmp(begun, v->begun) && !v->done;
+	bool has_before = *v->begun && !strcmp(l->now[id].note, v->begun) && !v->done;
 	struct label_step step = label_decide(&(struct label_case){
 		.id = id,
 		.now = &l->now[id],
@@ -213,11 +233,13 @@ static struct label_step step_of(struct node_labels *l, enum label_id id, const 
 
 	if (step.act == LABEL_RUN && step.note && strcmp(step.note, l->now[id].note)) {
 		STR_COPY(v->before, l->now[id].note);
-		STR_COPY(v->begun, v->plan.value);
+		STR_COPY(v->begun, step.note);
 		v->done = false;
 	}
-	if (step.act == LABEL_REST && step.note && !v->failed && !v->plan.err.code)
+	if (step.note == v->plan.note)
 		finish(l, id);
+	else if (settles && step.act == LABEL_REST && !strcmp(step.state, "failed"))
+		abandon(l, id);
 	return step;
 }
 
@@ -232,10 +254,9 @@ static void end_others(struct node_labels *l, const char *workload, json_object 
 static bool turn(struct node_labels *l, enum label_id id)
 {
 	struct labelled *v = &l->v[id];
-	const char *value = label_value(id, l->now, l->fallback);
-	char begun[LABEL_NOTE] = "";
-	/* What has begun is told its end before another value counts, or none. */
-	bool settles = label_begun(&l->now[id], begun) && (!value || strcmp(value, begun));
+	char begun[LABEL_NOTE];
+	bool settles;
+	const char *value = value_of(l, id, begun, &settles);
 	struct label_step step;
 	_json_ json_object *body = NULL;
 	bool with_beside = false;
@@ -244,8 +265,7 @@ static bool turn(struct node_labels *l, enum label_id id)
 		return true;
 	if (v->running)
 		return false;
-	wait_told(l, id, value);
-	value = settles ? begun : value;
+	wait_told(l, id);
 	label_review(l, id, value);
 	if (v->again)
 		source_by(&l->work, v->again);
@@ -253,9 +273,10 @@ static bool turn(struct node_labels *l, enum label_id id)
 		l->change = CHANGE_NONE;
 	if (!value)
 		return true;
-	step = step_of(l, id, begun, settles);
+	step = step_of(l, id, settles);
 	body = label_patch(id, &l->now[id], &step);
-	if (step.act == LABEL_REST && step.note && id == WORKLOAD_LABEL)
+	/* Also where it may be carried out in part. */
+	if (id == WORKLOAD_LABEL && (step.note == v->plan.note || step.note == v->plan.ended))
 		end_others(l, value, &body);
 	if (id == VGPU_LABEL) {
 		l->change = step.act == LABEL_REST ? CHANGE_NONE :
@@ -266,9 +287,25 @@ static bool turn(struct node_labels *l, enum label_id id)
 	/* Nothing is changed before the Node says so. */
 	if (body && (!patch(l, body, with_beside) || step.act == LABEL_RUN || settles))
 		return false;
-	if (step.act != LABEL_REST)
-		label_start(l, id, step.act == LABEL_READ ? value : NULL);
+	if (step.act == LABEL_READ)
+		label_make(l, id, value);
+	else if (step.act == LABEL_RUN)
+		label_run(l, id);
 	return step.act == LABEL_REST;
+}
+
+/* What has begun and does not count any more comes first: a workload ends what it made. */
+static bool all_settle(struct node_labels *l)
+{
+	char begun[LABEL_NOTE];
+	bool settles;
+
+	for (enum label_id id = 0; id < NODE_LABELS; id++) {
+		value_of(l, id, begun, &settles);
+		if (settles && !turn(l, id))
+			return false;
+	}
+	return true;
 }
 
 static void turns(struct node_labels *l)
@@ -285,7 +322,9 @@ static void turns(struct node_labels *l)
 		source_by(&l->work, l->lost + LOST_MS);
 	else if (lost) /* nobody is paused for a change that waits for the daemon */
 		l->change = CHANGE_NONE;
-	for (enum label_id id = 0; id < NODE_LABELS && !lost; id++)
+	if (lost || !all_settle(l))
+		return;
+	for (enum label_id id = 0; id < NODE_LABELS; id++)
 		if (!turn(l, id))
 			break;
 }

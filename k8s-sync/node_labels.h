@@ -19,7 +19,7 @@ struct labelled {
 	struct stat file; /* as it was looked at last; st_ino 0: not there */
 	bool stale;	  /* the file has changed: the plan does not count any more */
 	struct label_plan plan;
-	char begun[LABEL_VALUE + 1]; /* the value whose change has begun last; "": none */
+	char begun[LABEL_NOTE];	     /* the note of the change that has begun last; "": none has */
 	char before[LABEL_NOTE];     /* what was agreed before it */
 	bool done;		     /* some of it is, or may be */
 	size_t next; /* transaction */
@@ -49,8 +49,10 @@ struct node_labels {
 /* Sends an Event about the Node. */
 void label_event(struct node_labels *l, enum label_id id, const char *value, bool normal,
 		 const char *reason, const char *sentence);
-/* Makes a plan of this value, or runs the plan's next transaction (NULL). */
-void label_start(struct node_labels *l, enum label_id id, const char *value);
+/* Makes a plan of this value. */
+void label_make(struct node_labels *l, enum label_id id, const char *value);
+/* Runs the plan's next transaction. */
+void label_run(struct node_labels *l, enum label_id id);
 /* Is the plan that of another value, or of what was before? Then a new one is made. */
 void label_review(struct node_labels *l, enum label_id id, const char *value);
 void label_forget(struct labelled *v);

@@ -76,6 +76,7 @@ void label_plan(enum label_id id, const char *value, const struct label_source *
 	label_plan_free(ret);
 	STR_COPY(ret->value, copied);
 	snprintf(ret->begun, sizeof(ret->begun), "%s" LABEL_BEGUN, copied);
+	snprintf(ret->ended, sizeof(ret->ended), "%s" LABEL_ENDED, copied);
 	label_rows[id].make(source, ret);
 	if (ret->layout.hash)
 		snprintf(ret->note, sizeof(ret->note), "%s %016llx", copied,
@@ -87,10 +88,11 @@ void label_plan(enum label_id id, const char *value, const struct label_source *
 struct label_step label_decide(const struct label_case *c)
 {
 	const struct label_plan *plan = c->plan;
-	const char *back = c->before ?: c->settles ? "" : NULL;
+	const char *back;
 
 	if (!plan)
 		return (struct label_step){ LABEL_READ };
+	back = c->before ?: c->settles ? plan->ended : NULL;
 	/* What somebody wrote in the tree since stays. */
 	if (!plan->err.code && !strcmp(plan->note, c->now->note))
 		return (struct label_step){ LABEL_REST, "success" };
@@ -99,7 +101,8 @@ struct label_step label_decide(const struct label_case *c)
 	if (c->ran || !plan->n)
 		return (struct label_step){ LABEL_REST, "success", plan->note };
 	if (c->settles)
-		return (struct label_step){ LABEL_REST, *back ? "success" : "failed", back };
+		return (struct label_step){ LABEL_REST, c->before && *back ? "success" : "failed",
+					    back };
 	return (struct label_step){ LABEL_RUN, c->repeated ? NULL : "pending",
 				    *plan->begun ? plan->begun : NULL };
 }

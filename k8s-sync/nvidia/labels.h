@@ -33,6 +33,7 @@ struct label_plan {
 	char value[LABEL_VALUE + 1];
 	char note[LABEL_NOTE]; /* once it is carried out */
 	char begun[LABEL_NOTE]; /* before its first transaction; "": what was agreed stays so */
+	char ended[LABEL_NOTE]; /* where nobody knows how much of it is carried out */
 	char **lines;		     /* transactions */
 	size_t n;
 	struct out told; /* what ends, or is left as it is; empty: nothing */
@@ -97,13 +98,14 @@ enum label_act {
 
 struct label_step {
 	enum label_act act;
-	const char *state, *note; /* that the Node shall have; NULL: as it is */
+	const char *state,
+		*note; /* that the Node shall have; NULL: as it is. note: often the plan's */
 };
 
 /* plan: of the value, as the file and the tree are; NULL: none is made yet. ran: its transactions
  * have ended, failed: with a refusal. repeated: it has failed before, and is tried again. settles:
  * another value counts by now, or none, so nothing more is run. before: the note of before it,
- * which comes back if nothing was changed; NULL: it is not known, or something was. */
+ * which comes back if nothing was changed; NULL: it is not known, or something may be. */
 struct label_case {
 	enum label_id id;
 	const struct label_now *now;

@@ -88,7 +88,7 @@ static const char *left_of(const char *note, const char *value)
 {
 	const char *rest = behind(note, value);
 
-	if (!rest || !strcmp(rest, LABEL_BEGUN))
+	if (!rest || !strcmp(rest, LABEL_BEGUN) || !strcmp(rest, LABEL_ENDED))
 		return NULL;
 	rest = strstr(rest, LEFT " ");
 	return rest ? rest + strlen(LEFT) : "";

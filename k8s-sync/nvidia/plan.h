@@ -8,7 +8,8 @@ struct label_source;
 
 /* Behind the value in a note: its change has begun, and may be done by half. */
 #define LABEL_BEGUN " begun"
-/* Likewise: another label has ended since what it made, or may have. */
+/* Likewise: it does not count as agreed any more. It was left in the midst, or another label has
+ * ended since what it made, or may have. */
 #define LABEL_ENDED " ended"
 
 /* The value is the name of a layout: one transaction. */

@@ -117,18 +117,40 @@ wait_for 20 have '8 NVIDIA A2-2Q '
 # Removed before anything ran: what was agreed comes back, and what an admin has written since stays.
 used=$(one profile '^NVIDIA A2-2Q$')
 set_to "$V/$used/profile" none
-echo begun >"$D/api.hold"
-: >"$D/api.node"
-label vgpu.config '"A2-8Q"'
-wait_for 20 grep -q begun "$D/api.node"
-label vgpu.config null
-rm "$D/api.hold"
+hold() { # hold NAME COMMAND...: after the change has begun, and before the server says so
+	echo begun >"$D/api.hold"
+	: >"$D/api.node"
+	: >"$D/api.events"
+	label vgpu.config "\"$1\""
+	wait_for 20 grep -q begun "$D/api.node"
+	"${@:2}"
+	rm "$D/api.hold"
+}
+hold A2-8Q label vgpu.config null
 wait_for 20 agreed A2-2Q
 wait_for 10 labelled vgpu.config.state success
 label vgpu.config '"A2-2Q"'
 sleep 1
 have '7 NVIDIA A2-2Q ' || fail "what an admin wrote is undone: $(vgpus)"
-set_to "$V/$used/profile" 'NVIDIA A2-2Q'
+! events A2-8Q || fail "nothing was carried out: $(cat "$D/api.events")"
+
+# A workload comes before anything ran: the state does not stay pending.
+hold A2-8Q label gpu.workload.config '"container"'
+wait_for 20 noted vgpu.config 'A2-2Q ended'
+labelled vgpu.config.state success || fail "$(node)"
+node '{"metadata":{"labels":{"nvidia.com/gpu.workload.config":null,"nvidia.com/vgpu.config":"A2-2Q"},"annotations":{"pcidevfs/gpu.workload.config":null}}}' >/dev/null
+wait_for 20 agreed A2-2Q
+have '8 NVIDIA A2-2Q ' || fail "vGPUs: $(vgpus)"
+
+# An admin writes while the server takes long: what is as asked by then stays.
+for one in $(where profile '^NVIDIA A2-2Q$'); do set_to "$V/$one/profile" none; done
+last=$(where profile '^none$' | tail -n 1)
+hold A2-8Q set_to "$V/$last/profile" 'NVIDIA A2-8Q'
+wait_for 20 labelled vgpu.config.state success
+have '2 NVIDIA A2-8Q ' || fail "vGPUs: $(vgpus)"
+is "$V/$last/profile" 'NVIDIA A2-8Q'
+label vgpu.config '"A2-2Q"'
+wait_for 20 agreed A2-2Q
 
 # The daemon dies in the midst, as the label is removed: what it has not done is no success.
 midst A2-8Q label vgpu.config null
@@ -139,7 +161,7 @@ true_end() { # what the tree has is agreed, or nothing is
 	if labelled vgpu.config.state success; then
 		agreed "$(vgpus | sed 's/.* NVIDIA \(.*\) /\1/')"
 	else
-		noted vgpu.config null && labelled vgpu.config.state failed
+		noted vgpu.config 'A2-8Q ended' && labelled vgpu.config.state failed && events '^Abandoned nvidia.com/vgpu.config=A2-8Q: '
 	fi
 }
 wait_for 20 true_end

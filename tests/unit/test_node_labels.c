@@ -109,6 +109,9 @@ DEFINE_TEST(node_labels_gpus_that_were_left)
 	check_anew(WORKLOAD_LABEL, "container", NULL, "container begun",
 		   "0000:04:00.0/claim none,; | 0000:03:00.0 is left: it is claimed by alice"
 		   "| container");
+	check_anew(WORKLOAD_LABEL, "container", NULL, "container ended",
+		   "0000:04:00.0/claim none,; | 0000:03:00.0 is left: it is claimed by alice"
+		   "| container");
 	check_anew(WORKLOAD_LABEL, "vm-passthrough", NULL,
 		   "vm-passthrough left 0000:05:00.0 0000:03:00.0 0000:09:00.0",
 		   "0000:05:00.0/claim nvidia.com,; | 0000:03:00.0 is left: it is claimed by alice"
@@ -244,6 +247,7 @@ DEFINE_TEST(node_labels_values)
 	CHECK_STR(value(NODE_OF("", NOTE("a 0000000000000001")), NULL, "default"), "-");
 	CHECK_STR(value(NODE_OF("", NOTE("def 0000000000000001")), NULL, "default"), "-");
 	CHECK_STR(value(NODE_OF("", NOTE("a 0000000000000001")), NULL, NULL), "-");
+	CHECK_STR(value(NODE_OF("", NOTE("a ended")), NULL, "default"), "-");
 	/* Of another workload it waits. */
 	CHECK_STR(value(NODE_OF(CONFIG("a") "," WORK("vm-vgpu"), ""), NULL, NULL), "a");
 	CHECK_STR(value(NODE_OF(CONFIG("a") "," WORK("vm-vgpu"), ""), "container", NULL), "a");
@@ -278,11 +282,16 @@ static const char *decided(enum label_id id, const char *state, const char *agre
 
 #define STATE(text) "{\"metadata\":{\"labels\":{\"nvidia.com/vgpu.config.state\":\"" text "\"}"
 #define BEGUN ",\"annotations\":{\"pcidevfs/vgpu.config\":\"a begun\"}}}"
+#define ENDED ",\"annotations\":{\"pcidevfs/vgpu.config\":\"a ended\"}}}"
 #define NOTED ",\"annotations\":{\"pcidevfs/vgpu.config\":\"a 1\"}}}"
 
 DEFINE_TEST(node_labels_states)
 {
-	struct label_plan plan = { .value = "a", .note = "a 1", .begun = "a begun", .n = 1 },
+	struct label_plan plan = { .value = "a",
+				   .note = "a 1",
+				   .begun = "a begun",
+				   .ended = "a ended",
+				   .n = 1 },
 			  none = plan, bad = plan,
 			  all = { .value = "container", .note = "container", .n = 3 };
 
@@ -324,9 +333,13 @@ DEFINE_TEST(node_labels_states)
 		  "0 " STATE("success") ",\"annotations\":{\"pcidevfs/vgpu.config\":\"b 2\"}}}");
 	CHECK_STR(decided(VGPU_LABEL, "pending", "a begun",
 			  (struct label_case){ .plan = &plan, .settles = true }),
-		  "0 " STATE("failed") ",\"annotations\":{\"pcidevfs/vgpu.config\":null}}}");
+		  "0 " STATE("failed") ENDED);
 	CHECK_STR(decided(VGPU_LABEL, "pending", "a begun",
 			  (struct label_case){ .plan = &bad, .settles = true }),
+		  "0 " STATE("failed") ENDED);
+	/* Nothing was agreed before. */
+	CHECK_STR(decided(VGPU_LABEL, "pending", "a begun",
+			  (struct label_case){ .plan = &plan, .before = "", .settles = true }),
 		  "0 " STATE("failed") ",\"annotations\":{\"pcidevfs/vgpu.config\":null}}}");
 	CHECK_STR(decided(VGPU_LABEL, "pending", "a begun",
 			  (struct label_case){ .plan = &none, .settles = true }),
