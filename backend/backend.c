@@ -188,6 +188,7 @@ bool backend_free(struct backend *b)
 	pthread_mutex_destroy(&b->ends.lock);
 	pthread_mutex_destroy(&b->owning);
 	pthread_mutex_destroy(&b->looks.lock);
+	pci_slots_unref(b->looks.slots);
 	free(b->looks.seen.v);
 	free(b->looks.extra.v);
 	asker_free(b);

@@ -58,8 +58,6 @@ bool look_goes_to(struct look *l, const struct key *key)
 	struct looks *looks = &l->b->looks;
 	bool goes;
 
-	if (!key)
-		pci_slots_free(&l->slots);
 	pthread_mutex_lock(&looks->lock);
 	goes = !looks->stopped && !l->left;
 	for (const struct look *o = looks->left; o && key && goes; o = o->next)
@@ -117,14 +115,45 @@ static bool wait_for(struct look *l)
 
 /* ---- a look */
 
+/* A look at all reads them anew, another one only if there are others than before. */
+static int read_slots(struct look *l)
+{
+	struct looks *looks = &l->b->looks;
+	struct pci_slots *before;
+	int rc;
+
+	if (l->slots)
+		return 0;
+	pthread_mutex_lock(&looks->lock);
+	before = l->all ? NULL : pci_slots_ref(looks->slots);
+	pthread_mutex_unlock(&looks->lock);
+	rc = pci_slots_read(&l->b->sys, before, &l->slots);
+	pci_slots_unref(before);
+	if (rc)
+		return rc;
+	pthread_mutex_lock(&looks->lock);
+	before = looks->slots;
+	looks->slots = pci_slots_ref(l->slots);
+	pthread_mutex_unlock(&looks->lock);
+	pci_slots_unref(before);
+	return 0;
+}
+
 int look_observe(struct look *l, const struct key *dev, struct facts *ret)
 {
-	return l->b->buses[dev->bus]->observe(l->b, dev, ret)
-		       ?: pci_slot_of(&l->b->sys, &l->slots, dev, ret->slot);
+	int rc = l->b->buses[dev->bus]->observe(l->b, dev, ret);
+
+	if (rc || dev->bus != BUS_PCI)
+		return rc;
+	rc = read_slots(l);
+	if (!rc)
+		pci_slot_of(l->slots, dev, ret->slot);
+	return rc;
 }
 
 static void look_free(struct look *l)
 {
+	pci_slots_unref(l->slots);
 	pthread_cond_destroy(&l->ended);
 	free(l);
 }
@@ -158,6 +187,8 @@ static void look_main(void *arg)
 	atomic_store(&l->tid, gettid());
 	if (!is_left(l, look_scan(l)))
 		return;
+	pci_slots_unref(l->slots); /* they may be old by now */
+	l->slots = NULL;
 	look_scan(l); /* for as long as it takes: nobody waits for it */
 	look_free(l);
 	pool_blocked(b->lookers, false);

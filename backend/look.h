@@ -36,6 +36,7 @@ struct looks {
 	struct newest seen, extra;
 	uint64_t all;
 	pthread_mutex_t lock;
+	struct pci_slots *slots; /* lock; as the last look has read them; NULL: none has */
 	struct look *left; /* lock; those that nobody waits for any more */
 	bool stopped;	   /* lock; none goes any further */
 };
@@ -51,7 +52,7 @@ struct look {
 	pthread_cond_t ended;
 	atomic_int tid;
 	unsigned int patience_ms;
-	struct pci_slots slots; /* until it is done with devices */
+	struct pci_slots *slots; /* once it has come to a function; NULL: not yet */
 	bool all;
 	size_t n;
 	struct touched v[];

@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +17,13 @@
 struct pci_slot {
 	struct pci_addr at;
 	char name[SLOT_NAME];
+};
+
+struct pci_slots {
+	atomic_uint refs;
+	uint64_t names; /* of all entries, whatever their order */
+	struct pci_slot *v;
+	size_t n, cap;
 };
 
 bool pci_slot_address(const char *text, struct pci_addr *ret)
@@ -53,41 +61,68 @@ static int add(const struct sysfs *s, struct pci_slots *slots, const char *name)
 	return 0;
 }
 
-static int read_slots(const struct sysfs *s, struct pci_slots *slots)
+static uint64_t hash_names(DIR *dir)
+{
+	const struct dirent *e;
+	uint64_t sum = 0;
+
+	for (int n = 0; n < ENTRIES_MAX && (e = readdir(dir)); n++)
+		sum += fnv1a(FNV1A, e->d_name, strlen(e->d_name));
+	return sum;
+}
+
+int pci_slots_read(const struct sysfs *s, struct pci_slots *before, struct pci_slots **ret)
 {
 	_closedir_ DIR *dir = sysfs_dir(s, ROOT_SYS, SLOTS);
-	const struct dirent *e;
 	int rc = dir || !is_of_us(-errno) ? 0 : -errno;
+	uint64_t names = dir ? hash_names(dir) : 0;
+	struct pci_slots *slots;
+	const struct dirent *e;
 
-	slots->n = 0;
+	if (!rc && before && before->names == names) {
+		*ret = pci_slots_ref(before);
+		return 0;
+	}
+	slots = rc ? NULL : calloc(1, sizeof(*slots));
+	if (!slots)
+		return rc ?: -ENOMEM;
+	slots->refs = 1;
+	slots->names = names;
+	if (dir)
+		rewinddir(dir);
 	for (int n = 0; dir && !rc && n < ENTRIES_MAX && (e = readdir(dir)); n++)
 		rc = add(s, slots, e->d_name);
-	slots->read = !rc;
+	if (rc)
+		pci_slots_unref(slots);
+	else
+		*ret = slots;
 	return rc;
 }
 
-int pci_slot_of(const struct sysfs *s, struct pci_slots *slots, const struct key *dev,
-		char ret[static SLOT_NAME])
+struct pci_slots *pci_slots_ref(struct pci_slots *slots)
+{
+	if (slots)
+		slots->refs++;
+	return slots;
+}
+
+void pci_slots_unref(struct pci_slots *slots)
+{
+	if (!slots || --slots->refs)
+		return;
+	free(slots->v);
+	free(slots);
+}
+
+void pci_slot_of(const struct pci_slots *slots, const struct key *dev, char ret[static SLOT_NAME])
 {
 	struct pci_addr at;
-	int rc;
 
 	if (dev->bus != BUS_PCI || !pci_addr_parse(dev->name, &at))
-		return 0;
-	rc = slots->read ? 0 : read_slots(s, slots);
-	for (size_t i = 0; i < slots->n && !rc; i++) {
-		const struct pci_slot *v = &slots->v[i];
-
+		return;
+	for (const struct pci_slot *v = slots->v; v < slots->v + slots->n; v++)
 		/* The smallest name, so that the order of the entries does not matter. */
 		if (v->at.domain == at.domain && v->at.bus == at.bus && v->at.dev == at.dev &&
 		    (!ret[0] || strcmp(v->name, ret) < 0))
 			str_copy(ret, SLOT_NAME, v->name);
-	}
-	return rc;
-}
-
-void pci_slots_free(struct pci_slots *slots)
-{
-	free(slots->v);
-	*slots = (struct pci_slots){ 0 };
 }

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backend/look.h"
 #include "backend/pci/slots.h"
 #include "fakepci.h"
 #include "pcidevfs/device.h"
@@ -87,6 +88,33 @@ DEFINE_TEST(functions_have_the_slot_of_their_address)
 	CHECK_EQ(backend_scan(w.backend, NULL), 0);
 	CHECK_STR(slot_now(&w, "0000:0a:00.1"), "");
 	CHECK_STR(slot_now(&w, "0000:0b:00.0"), "1-1");
+	fake_close(&w);
+}
+
+/* Only their names are read, of which there may be many. */
+DEFINE_TEST(a_look_at_one_device_reads_no_slot_that_is_known)
+{
+	struct touched one = { .key = fake_key("0000:0a:00.0") };
+	struct touched other = { .key = fake_key("0000:0b:00.0") };
+	struct world_fake w;
+
+	put_functions();
+	put_slot("1-1", "0000:0a:00\n");
+	w = fake_open();
+	CHECK_STR(slot_now(&w, "0000:0a:00.0"), "1-1");
+	put_slot("1-1", "0000:0b:00\n"); /* which the kernel never does */
+	CHECK_EQ(look_at(w.backend, &one, 1, PATIENCE_MS), 0);
+	CHECK_STR(slot_now(&w, "0000:0a:00.0"), "1-1");
+	/* With a new one all are read. */
+	put_slot("2", "0000:0a:00\n");
+	CHECK_EQ(look_at(w.backend, &one, 1, PATIENCE_MS), 0);
+	CHECK_STR(slot_now(&w, "0000:0a:00.0"), "2");
+	CHECK_EQ(look_at(w.backend, &other, 1, PATIENCE_MS), 0);
+	CHECK_STR(slot_now(&w, "0000:0b:00.0"), "1-1");
+	/* And by a look at all. */
+	put_slot("2", "0000:0b:00\n");
+	CHECK_EQ(backend_scan(w.backend, NULL), 0);
+	CHECK_STR(slot_now(&w, "0000:0a:00.0"), "");
 	fake_close(&w);
 }
 
