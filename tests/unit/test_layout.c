@@ -8,6 +8,7 @@
 #include "client/inventory.h"
 #include "client/layout/layout.h"
 #include "client/yaml.h"
+#include "layoutlines.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -78,31 +79,9 @@ static char *text_of(void *ctx, const char *id, const char *file)
 			   "identity=0000:00/2.0,10de:2236::,none,vf2 at=0000:02:00.3\n");
 }
 
-/* "ID/FILE VALUE; ..." of what the layout asks for beside the machine, or the refusal. */
-static char *asked_of(const char *inventory, const char *text, const char *name)
+static const char *asked(const char *text, const char *name)
 {
-	static char all[4096];
-	struct tree_inventory inv = { 0 };
-	struct layout_view view = { .inv = &inv, .text = text_of };
-	struct layout l;
-	struct err err = { 0 };
-
-	CHECK_EQ(tree_inventory_parse(strdup(inventory), &inv, &err), 0);
-	*all = '\0';
-	if (layout_read("f", text, strlen(text), name, &view, &l, &err))
-		STR_COPY(all, err.text);
-	for (size_t i = 0, n = 0; i < l.n && !err.code && n < sizeof(all); i++)
-		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s/%s %s%s", n ? "; " : "",
-				      l.v[i].id, l.v[i].file, l.v[i].value,
-				      l.v[i].hidden ? " (hidden)" : "");
-	layout_free(&l);
-	tree_inventory_free(&inv);
-	return all;
-}
-
-static char *asked(const char *text, const char *name)
-{
-	return asked_of(machine, text, name);
+	return layout_lines(machine, text, name, text_of, NULL, false);
 }
 
 #define VGPUS(devices, types)                                                                      \
@@ -114,9 +93,9 @@ DEFINE_TEST(a_layout_of_vgpus_keeps_what_is_right)
 {
 	static const char *const rows[][2] = {
 		/* The one that is in use stays; one of others is taken over, the third ends. */
-		{ VGPUS("[0]", "{A2-4Q: 3}"), "0000:01:00.3/profile NVIDIA A2-4Q" },
+		{ VGPUS("[0]", "{A2-4Q: 3}"), "0000:01:00.3/profile NVIDIA A2-4Q (takes)" },
 		{ VGPUS("[0]", "{A2-4Q: 2}"),
-		  "0000:01:00.3/profile NVIDIA A2-4Q; 0000:01:00.1/profile none" },
+		  "0000:01:00.3/profile NVIDIA A2-4Q (takes); 0000:01:00.1/profile none" },
 		{ VGPUS("[0]", "{A2-4Q: 1}"),
 		  "0000:01:00.1/profile none; 0000:01:00.3/profile none" },
 		/* A new one where there is none first, then in place of others. */
@@ -160,9 +139,9 @@ DEFINE_TEST(of_two_entries_for_one_device_id_that_of_its_types_counts)
 {
 	static const char *const rows[][2] = {
 		{ CONFIG FILTER("0x25B610DE", "{A16-8Q: 2}") FILTER("0x25B610DE", "{A2-4Q: 3}"),
-		  "0000:01:00.3/profile NVIDIA A2-4Q" },
+		  "0000:01:00.3/profile NVIDIA A2-4Q (takes)" },
 		{ CONFIG FILTER("0x25B610DE", "{A2-4Q: 3}") FILTER("0x25B610DE", "{A16-8Q: 2}"),
-		  "0000:01:00.3/profile NVIDIA A2-4Q" },
+		  "0000:01:00.3/profile NVIDIA A2-4Q (takes)" },
 		{ CONFIG FILTER("0x25B610DE", "{A16-8Q: 2}") FILTER("0x25B610DE", "{L4-4Q: 3}"),
 		  "f:4: 0000:01:00.0 has no vGPU type \"A16-8Q\"; it has NVIDIA A2-4Q, NVIDIA A2-8Q, "
 		  "NVIDIA A2-4C" },
@@ -172,20 +151,20 @@ DEFINE_TEST(of_two_entries_for_one_device_id_that_of_its_types_counts)
 		  "f:5: line 4 says otherwise which vGPUs 0000:02:00.0 is to have; which types are its "
 		  "own is not known before its VFs exist: write 1 to its enabled first" },
 		{ CONFIG FILTER("0x25B610DE", "{A2-4Q: 3}") FILTER("0x25B610DE", "{A2-4Q: 3}"),
-		  "0000:01:00.3/profile NVIDIA A2-4Q" },
+		  "0000:01:00.3/profile NVIDIA A2-4Q (takes)" },
 		{ CONFIG FILTER("0x999910DE", "{A2-4Q: 3}"),
 		  "f:3: it is about no device of this machine" },
 		{ CONFIG FILTER("25b6", "{A2-4Q: 3}"),
 		  "f:4: \"25b6\" is not a device-filter; write a device and its vendor, for example "
 		  "0x25B610DE" },
 		{ CONFIG FILTER("0x25B610DE:0x157E10DE", "{A2-4Q: 3}"),
-		  "0000:01:00.3/profile NVIDIA A2-4Q" },
+		  "0000:01:00.3/profile NVIDIA A2-4Q (takes)" },
 		{ CONFIG FILTER("0x25B610DE:0x14A910DE", "{A2-4Q: 3}"),
 		  "f:3: it is about no device of this machine" },
 		{ CONFIG
 		  " - {device-filter: [0x25B610DE:0x14A910DE, 0x25b610de:0x157e10de], devices: all, "
 		  "vgpu-devices: {A2-4Q: 3}}\n",
-		  "0000:01:00.3/profile NVIDIA A2-4Q" },
+		  "0000:01:00.3/profile NVIDIA A2-4Q (takes)" },
 		{ CONFIG FILTER("0x223610DE:0x157E10DE",
 				"{A10-4Q: 3}"), /* whose board is not told */
 		  "f:3: it is about no device of this machine" },
@@ -207,13 +186,14 @@ DEFINE_TEST(boards_of_one_device_id_are_told_apart_by_their_subsystems)
 	static const char a16[] = HEAD "0000:06:00.0 " GPU "device=0x25b6 enabled=0\n";
 	static const char unknown[] = HEAD "0000:07:00.0 " GPU "device=0x25b6 enabled=0\n";
 
-	CHECK_STR(asked_of(a16, both, "x"),
+	CHECK_STR(layout_lines(a16, both, "x", text_of, NULL, false),
 		  "0000:06:00.0/enabled 1; 0000:06:00.0/virtfn0/profile A16-8Q; "
 		  "0000:06:00.0/virtfn2/profile none (hidden)");
-	CHECK_STR(asked_of(a16, a2_only, "x"),
+	CHECK_STR(layout_lines(a16, a2_only, "x", text_of, NULL, false),
 		  "f:4: 0000:06:00.0 is another board than that of \"NVIDIA A2-8Q\"");
-	CHECK_IN(asked_of(unknown, both, "x"), "write 1 to its enabled first");
-	CHECK_STR(asked_of(unknown, a2_only, "x"),
+	CHECK_IN(layout_lines(unknown, both, "x", text_of, NULL, false),
+		 "write 1 to its enabled first");
+	CHECK_STR(layout_lines(unknown, a2_only, "x", text_of, NULL, false),
 		  "0000:07:00.0/enabled 1; 0000:07:00.0/virtfn0/profile NVIDIA A2-8Q; "
 		  "0000:07:00.0/virtfn2/profile none (hidden)");
 }

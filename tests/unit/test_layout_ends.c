@@ -5,6 +5,7 @@
 
 #include "client/inventory.h"
 #include "client/layout/layout.h"
+#include "layoutlines.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -33,26 +34,9 @@ static char *card_text(void *ctx, const char *id, const char *file)
 	return t4 && !strcmp(file, "create") ? strdup("write") : NULL;
 }
 
-/* "ID/FILE VALUE; ..." of what the layout asks for, or the refusal. */
 static const char *card_lines(const char *inventory, const char *stored, const char *text)
 {
-	static char all[1024];
-	struct tree_inventory inv = { 0 };
-	struct layout_view view = { .inv = &inv, .text = card_text, .ctx = (char *)stored };
-	struct layout l;
-	struct err err = { 0 };
-
-	CHECK_EQ(tree_inventory_parse(strdup(inventory), &inv, &err), 0);
-	*all = '\0';
-	if (layout_read("f", text, strlen(text), NULL, &view, &l, &err))
-		STR_COPY(all, err.text);
-	for (size_t i = 0, n = 0; i < l.n && !err.code && n < sizeof(all); i++)
-		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s/%s %s%s", n ? "; " : "",
-				      l.v[i].id, l.v[i].file, l.v[i].value,
-				      l.v[i].hidden ? " (hidden)" : "");
-	layout_free(&l);
-	tree_inventory_free(&inv);
-	return all;
+	return layout_lines(inventory, text, NULL, card_text, (char *)stored, false);
 }
 
 #define NVIDIA(types) "version: v1\nvgpu-configs: {x: [{devices: all, vgpu-devices: " types "}]}"
@@ -71,7 +55,7 @@ DEFINE_TEST(a_layout_ends_first_what_nobody_would_miss)
 		{ NVIDIA("{A2-4Q: 1}"), TWO_END "; 0000:01:00.3/profile none" },
 		{ NVIDIA("{A2-4Q: 2}"), TWO_END },
 		{ NVIDIA("{A2-4Q: 3}"), "0000:01:00.1/profile none" },
-		{ NVIDIA("{A2-4Q: 4}"), "0000:01:00.1/profile NVIDIA A2-4Q" },
+		{ NVIDIA("{A2-4Q: 4}"), "0000:01:00.1/profile NVIDIA A2-4Q (takes)" },
 		{ OURS_OF("{A2-4Q: 2}"), TWO_END },
 		{ OURS_OF("{A2-4Q: 4}"), "" }, /* NVIDIA's forms alone take over */
 	};

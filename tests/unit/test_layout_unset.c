@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/inventory.h"
-#include "client/layout/layout.h"
+#include "layoutlines.h"
 #include "pcidevfs/device.h"
-#include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
@@ -52,44 +50,9 @@ static char *few_text(void *ctx, const char *id, const char *file)
 			   "identity=0000:00/2.0,8086:10fb::,none,vf2 at=0000:06:00.3\n");
 }
 
-static bool ends_too; /* who asks for it is a test, a process of its own */
-
-static void say_end(void *ctx, const char *id, const char *file, const char *was)
+static const char *few_lines(const char *text)
 {
-	size_t n = strlen(ctx);
-
-	if (ends_too)
-		snprintf((char *)ctx + n, 2000 - n, "; %s of %s goes", file, id);
-}
-
-/* "ID/FILE VALUE; ..." of what the layout asks for and what ends, or why not. */
-static const char *lines_beside(const char *machine, const char *text, const char *name)
-{
-	static char all[2000];
-	struct tree_inventory inv = { 0 };
-	struct layout_view view = { .inv = &inv, .text = few_text };
-	struct layout l;
-	struct err err = { 0 };
-
-	CHECK_EQ(tree_inventory_parse(strdup(machine), &inv, &err), 0);
-	*all = '\0';
-	if (layout_read("f", text, strlen(text), name, &view, &l, &err))
-		STR_COPY(all, err.text);
-	for (size_t i = 0, n = 0; i < l.n && !err.code; i++)
-		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s%s/%s %s%s", n ? "; " : "",
-				      l.v[i].id, l.v[i].file, l.v[i].value,
-				      l.v[i].hidden  ? " (hidden)"
-				      : l.v[i].takes ? " (takes)"
-						     : "");
-	layout_ends(&l, &inv, say_end, all);
-	layout_free(&l);
-	tree_inventory_free(&inv);
-	return all;
-}
-
-static const char *few_lines(const char *text, const char *name)
-{
-	return lines_beside(few, text, name);
+	return layout_lines(few, text, NULL, few_text, NULL, false);
 }
 
 #define ENTRY(entry) "version: v1\nlayouts: {now: [{" entry "}]}"
@@ -117,7 +80,7 @@ DEFINE_TEST(a_layout_asks_for_no_vf_that_it_removes)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		CHECK_STR(few_lines(rows[i][0], NULL), rows[i][1]);
+		CHECK_STR(few_lines(rows[i][0]), rows[i][1]);
 }
 
 /* Once and again. */
@@ -139,7 +102,7 @@ DEFINE_TEST(a_vf_that_is_not_there_has_nothing_to_lose)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		CHECK_STR(few_lines(rows[i][0], NULL), rows[i][1]);
+		CHECK_STR(few_lines(rows[i][0]), rows[i][1]);
 }
 
 DEFINE_TEST(none_unsets_what_was_asked_for)
@@ -161,7 +124,7 @@ DEFINE_TEST(none_unsets_what_was_asked_for)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		CHECK_STR(few_lines(rows[i][0], NULL), rows[i][1]);
+		CHECK_STR(few_lines(rows[i][0]), rows[i][1]);
 }
 
 DEFINE_TEST(of_a_scheduler_the_words_that_are_asked_count)
@@ -184,7 +147,7 @@ DEFINE_TEST(of_a_scheduler_the_words_that_are_asked_count)
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		snprintf(text, sizeof(text), ENTRY("match: {address: 01:00.0}, scheduler: %s"),
 			 rows[i][0]);
-		CHECK_STR(few_lines(text, NULL), rows[i][1]);
+		CHECK_STR(few_lines(text), rows[i][1]);
 	}
 }
 
@@ -197,13 +160,12 @@ DEFINE_TEST(a_vgpu_of_others_that_is_taken_over_does_not_go)
 		{ ENTRY("match: {address: 01:00.3}, profile: A2-4Q, claim: bob"),
 		  "0000:01:00.3/profile A2-4Q (hidden); 0000:01:00.3/claim bob" },
 		{ ENTRY("match: {address: 01:00.3}, profile: A2-8Q"),
-		  "0000:01:00.3/profile A2-8Q; profile of 0000:01:00.3 goes" },
+		  "0000:01:00.3/profile A2-8Q; profile of 0000:01:00.3 goes: NVIDIA A2-4Q" },
 		{ ENTRY("match: {address: 01:00.1}, profile: A2-4Q"), "" },
 	};
 
-	ends_too = true;
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		CHECK_STR(few_lines(rows[i][0], NULL), rows[i][1]);
+		CHECK_STR(layout_lines(few, rows[i][0], NULL, few_text, NULL, true), rows[i][1]);
 }
 
 /* Devices that are not there are not refused: what cannot be one is. */
@@ -225,12 +187,12 @@ DEFINE_TEST(what_no_device_can_be_is_no_match)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		snprintf(text, sizeof(text), ENTRY("match: {%s}, claim: x"), rows[i][0]);
-		CHECK_STR(few_lines(text, NULL), rows[i][1]);
+		CHECK_STR(few_lines(text), rows[i][1]);
 	}
 	for (enum device_kind k = 0; k < KIND_COUNT; k++) {
 		snprintf(text, sizeof(text), ENTRY("match: {kind: [usb, %s]}, claim: x"),
 			 kind_name(k));
-		CHECK_IN(few_lines(text, NULL), "usb/1-1/claim x");
+		CHECK_IN(few_lines(text), "usb/1-1/claim x");
 	}
 }
 
@@ -262,7 +224,7 @@ DEFINE_TEST(a_slot_is_what_sits_in_it)
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
 		snprintf(text, sizeof(text), ENTRY("%s"), rows[i][0]);
-		CHECK_STR(lines_beside(cards, text, NULL), rows[i][1]);
+		CHECK_STR(layout_lines(cards, text, NULL, few_text, NULL, false), rows[i][1]);
 	}
 }
 
@@ -283,5 +245,5 @@ DEFINE_TEST(what_cannot_be_read_is_named_in_its_line)
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		CHECK_IN(few_lines(rows[i][0], NULL), rows[i][1]);
+		CHECK_IN(few_lines(rows[i][0]), rows[i][1]);
 }
