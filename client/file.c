@@ -60,13 +60,20 @@ int small_text(int fd, const char *name, int silence_ms, char **ret, struct err 
 	return 0;
 }
 
+/* To open a device may do something: a watchdog begins to count, a tape goes back. So it is looked at
+ * first, and again once it is open, since another one may have taken its place. */
 int small_file(const char *path, char **ret, struct err *err)
 {
-	_close_ int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	_close_ int fd = -1;
 	struct stat st;
 
-	if (fd < 0 || fstat(fd, &st))
+	if (stat(path, &st))
 		return cannot(path, errno, err);
+	if (S_ISREG(st.st_mode)) {
+		fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+		if (fd < 0 || fstat(fd, &st))
+			return cannot(path, errno, err);
+	}
 	if (!S_ISREG(st.st_mode))
 		return fail(err, EINVAL, "%s is not a regular file", path);
 	return small_text(fd, path, -1, ret, err);

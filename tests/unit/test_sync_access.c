@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/inotify.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -153,6 +154,19 @@ static void check_small_file(const char *path, int want, const char *why)
 	CHECK(!text == (want < 0));
 	CHECK_IN(err.text, path);
 	CHECK_IN(err.text, why);
+}
+
+/* To open a watchdog starts it. */
+DEFINE_TEST(sync_what_is_no_regular_file_is_not_opened)
+{
+	_close_ int seen = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
+	char path[256], event[sizeof(struct inotify_event) + 256];
+
+	snprintf(path, sizeof(path), "%s/f", test_dir());
+	CHECK(!mkfifo(path, 0600));
+	CHECK(inotify_add_watch(seen, path, IN_OPEN) >= 0);
+	check_small_file(path, -EINVAL, " is not a regular file");
+	CHECK(read(seen, event, sizeof(event)) < 0 && errno == EAGAIN);
 }
 
 /* Nothing that a user names holds up a thread or takes all memory. */
