@@ -121,14 +121,14 @@ static void note_add(struct label_plan *p, const char *list, const char *id, siz
 }
 
 /* More than some thirty devices, half of the note, are not told from new ones. */
-static void note_seen(struct label_plan *p, const struct tree_inventory *inv, bool switches)
+static void note_seen(struct label_plan *p, const struct tree_inventory *inv)
 {
 	size_t bare = strlen(p->note);
 	const struct tree_device *gpu;
 
 	for (size_t at = 0; (gpu = layout_gpu(inv, &at)); at++)
 		note_add(p, SEEN, gpu->id, strlen(gpu->id));
-	for (size_t i = 0; switches && i < inv->n; i++)
+	for (size_t i = 0; i < inv->n; i++)
 		if (layout_is_nvswitch(&inv->devices[i]))
 			note_add(p, SEEN, inv->devices[i].id, strlen(inv->devices[i].id));
 	if (strlen(p->note) > sizeof(p->note) / 2)
@@ -281,8 +281,7 @@ void plan_workload(const struct label_source *source, struct label_plan *p)
 	snprintf(p->note, sizeof(p->note), "%s%s", p->value, switches ? SWITCHES : "");
 	if (left) /* each GPU's step shows in the tree: what was agreed counts on */
 		*p->begun = '\0';
-	if (of->passthrough)
-		note_seen(p, inv, switches);
+	note_seen(p, inv);
 	for (size_t at = 0; !p->err.code && (gpu = layout_gpu(inv, &at)); at++)
 		plan_device(source, p, gpu, of->passthrough, left);
 	if (switches != had_switches(source->note, p->value)) /* the option is another one since */

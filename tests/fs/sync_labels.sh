@@ -204,7 +204,7 @@ wait_for 20 grep -qx nvidia.com "$V/$gpu/claim"
 wait_for 10 noted gpu.workload.config "vm-passthrough seen $gpu"
 label gpu.workload.config '"container"'
 wait_for 20 grep -qx none "$V/$gpu/claim"
-wait_for 10 noted gpu.workload.config container
+wait_for 10 noted gpu.workload.config "container seen $gpu"
 set_to "$V/$gpu/claim" alice
 label gpu.workload.config '"vm-passthrough"'
 wait_for 10 noted gpu.workload.config "vm-passthrough seen $gpu left $gpu"

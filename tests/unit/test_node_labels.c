@@ -108,16 +108,20 @@ DEFINE_TEST(node_labels_gpus_that_were_left)
 	/* Half done by another process, or by ours before it was killed. */
 	check_anew(WORKLOAD_LABEL, "container", NULL, "container begun",
 		   "0000:04:00.0/claim none,; | 0000:03:00.0 is left: it is claimed by alice"
-		   "| container");
+		   "| container" SEEN);
+	/* One that comes with the claim that it had when it went. */
+	check_anew(WORKLOAD_LABEL, "container", NULL, "container seen 0000:01:00.0 0000:05:00.0",
+		   "0000:04:00.0/claim none,; | 0000:03:00.0 is left: it is claimed by alice"
+		   "| container" SEEN);
 	check_anew(WORKLOAD_LABEL, "container", NULL, "container ended",
 		   "0000:04:00.0/claim none,; | 0000:03:00.0 is left: it is claimed by alice"
-		   "| container");
+		   "| container" SEEN);
 	check_anew(WORKLOAD_LABEL, "vm-passthrough", NULL,
 		   "vm-passthrough left 0000:05:00.0 0000:03:00.0 0000:09:00.0",
 		   "0000:05:00.0/claim nvidia.com,; | 0000:03:00.0 is left: it is claimed by alice"
 		   "| vm-passthrough" SEEN " left 0000:03:00.0");
 	check_anew(WORKLOAD_LABEL, "container", NULL, "container left 0000:04:00.0",
-		   "0000:04:00.0/claim none,; | | container");
+		   "0000:04:00.0/claim none,; | | container" SEEN);
 	/* The tree refuses it. */
 	plan.lines = lines;
 	label_plan_left(&plan, 0);
@@ -142,8 +146,8 @@ DEFINE_TEST(node_labels_workloads)
 		   "| it is not one of vm-passthrough, vm-vgpu and container; nothing is done");
 }
 
-#define GPUS_SEEN " seen 0000:01:00.0 0000:07:00.0"
-#define ALL_SEEN GPUS_SEEN " 0000:02:00.0 0000:03:00.0 0000:04:00.0 0000:08:00.0"
+#define ALL_SEEN                                                                                   \
+	" seen 0000:01:00.0 0000:07:00.0 0000:02:00.0 0000:03:00.0 0000:04:00.0 0000:08:00.0"
 
 DEFINE_TEST(node_labels_nvswitches)
 {
@@ -190,8 +194,9 @@ DEFINE_TEST(node_labels_nvswitches)
 		"0000:01:00.0/claim nvidia.com,; | | vm-passthrough with-nvswitches" ALL_SEEN);
 	check_plan_of(hgx, false, WORKLOAD_LABEL, "vm-passthrough", NULL,
 		      "vm-passthrough with-nvswitches left 0000:04:00.0",
-		      "0000:03:00.0/claim none,; | | vm-passthrough" GPUS_SEEN);
-	check_plan_of(hgx, true, WORKLOAD_LABEL, "container", NULL, "container", "| | container");
+		      "0000:03:00.0/claim none,; | | vm-passthrough" ALL_SEEN);
+	check_plan_of(hgx, true, WORKLOAD_LABEL, "container", NULL, "container",
+		      "| | container" ALL_SEEN);
 }
 
 DEFINE_TEST(node_labels_layouts)
