@@ -60,6 +60,12 @@ int small_text(int fd, const char *name, int silence_ms, char **ret, struct err 
 	return 0;
 }
 
+bool file_is_same(const struct stat *a, const struct stat *b)
+{
+	return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
 /* To open a device may do something: a watchdog begins to count, a tape goes back. So it is looked at
  * first, and again once it is open, since another one may have taken its place. */
 int small_file(const char *path, char **ret, struct err *err)

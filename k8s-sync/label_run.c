@@ -112,12 +112,6 @@ static bool is_unanswered(const struct err *err)
 	return err && (err->code == ENOTCONN || err->code == ECANCELED);
 }
 
-/* Steps of it may go on, or did before the daemon died. */
-static bool is_unknown(const struct err *err)
-{
-	return is_unanswered(err) || err->code == ETIMEDOUT || err->code == EIO;
-}
-
 static uint64_t world(struct node_labels *l)
 {
 	uint64_t sum = label_world(mirror_lock(l->s->tree));
@@ -159,7 +153,7 @@ static void on_ran(struct job *job, const struct err *err)
 		label_plan_free(&v->plan);
 		v->plan = j->plan;
 	}
-	v->done |= !err || (job->lines && is_unknown(err));
+	v->done |= !err || (job->lines && is_unanswered(err));
 	if (is_unanswered(err)) /* it may be done: that is to be seen */
 		v->stale = true;
 	else if (err) {

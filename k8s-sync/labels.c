@@ -8,6 +8,7 @@
 #include <sys/inotify.h>
 #include <sys/stat.h>
 
+#include "client/file.h"
 #include "client/mirror.h"
 #include "k8s-sync/api/http.h"
 #include "node_labels.h"
@@ -33,6 +34,13 @@ static void on_patched(struct sync *s, const struct reply *r)
 	struct node_labels *l = s->labels;
 	struct err err = r->err;
 
+	if (!err.code && brake_taken(l->sent, now_ms())) {
+		fail(&err, EBUSY,
+		     "node %s: somebody else undoes what is written to it for NVIDIA's labels; that is written once a minute until it stays",
+		     s->o->node);
+		sync_say(s, SAY_LABELS, err.text);
+		return;
+	}
 	if (!err.code) {
 		if (l->with_beside || !l->beside_at)
 			sync_say(s, SAY_LABELS, "");
@@ -50,15 +58,22 @@ static void on_patched(struct sync *s, const struct reply *r)
 	sync_say(s, SAY_LABELS, err.text);
 }
 
-/* Sends it, unless one was refused a moment ago. False: another one is under way. */
-static bool patch(struct node_labels *l, json_object *body, bool with_beside)
+/* Sends it, unless one was refused or undone a moment ago. False: another one is under way. */
+static bool patch(struct node_labels *l, enum label_id id, json_object *body, bool with_beside)
 {
-	if (now_ms() < l->patch_at) {
-		source_by(&l->work, l->patch_at);
+	const char *text = js_line(body);
+	uint64_t same = fnv1a(FNV1A, text, strlen(text));
+	uint64_t calm = brake_until(&l->brakes[id], same);
+	uint64_t at = calm > l->patch_at ? calm : l->patch_at;
+
+	if (now_ms() < at) {
+		source_by(&l->work, at);
 		return true;
 	}
 	if (!node_patch(l->s, body, on_patched))
 		return false;
+	l->sent = &l->brakes[id];
+	brake_send(l->sent, same);
 	l->with_beside = with_beside;
 	return true;
 }
@@ -137,12 +152,9 @@ static void look_at_files(struct node_labels *l)
 		struct labelled *v = &l->v[id];
 		struct stat now = { 0 };
 
-		if (!v->path || (!stat(v->path, &now) && now.st_ino == v->file.st_ino &&
-				 now.st_dev == v->file.st_dev && now.st_size == v->file.st_size &&
-				 now.st_mtim.tv_sec == v->file.st_mtim.tv_sec &&
-				 now.st_mtim.tv_nsec == v->file.st_mtim.tv_nsec))
-			continue;
-		v->stale |= now.st_ino || v->file.st_ino;
+		if (v->path && stat(v->path, &now))
+			now = (struct stat){ 0 };
+		v->stale |= !file_is_same(&now, &v->file);
 		v->file = now;
 	}
 }
@@ -285,7 +297,7 @@ static bool turn(struct node_labels *l, enum label_id id)
 		with_beside = beside(l, &body);
 	}
 	/* Nothing is changed before the Node says so. */
-	if (body && (!patch(l, body, with_beside) || step.act == LABEL_RUN || settles))
+	if (body && (!patch(l, id, body, with_beside) || step.act == LABEL_RUN || settles))
 		return false;
 	if (step.act == LABEL_READ)
 		label_make(l, id, value);
@@ -345,7 +357,7 @@ static void on_turn(struct source *source)
 	turns(l);
 	say_dra(l);
 	if (beside(l, &body))
-		patch(l, body, true);
+		patch(l, NODE_LABELS, body, true);
 }
 
 /* ---- start and end */

@@ -5,6 +5,7 @@
 
 #include <sys/stat.h>
 
+#include "k8s-sync/api/brake.h"
 #include "k8s-sync/nvidia/beside.h"
 #include "k8s-sync/nvidia/labels.h"
 #include "sync.h"
@@ -38,11 +39,13 @@ struct node_labels {
 	uint64_t patch_at;  /* ms: not before, as the last one was refused */
 	uint64_t beside_at; /* likewise, of what is said to the operator */
 	bool with_beside;   /* what was sent last has it */
+	/* Of what each label writes, and of what the operator alone is told. */
+	struct brake brakes[NODE_LABELS + 1], *sent;
 	struct label_now now[NODE_LABELS];
 	const char *fallback[NODE_LABELS];
 	struct labelled v[NODE_LABELS];
 	struct beside_now beside;
-	int change;    /* of vGPUs, as beside.h has it */
+	enum beside_change change;
 	uint64_t lost; /* ms: since when there is no tree; 0: there is one */
 };
 

@@ -7,6 +7,7 @@
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
+#include "client/file.h"
 #include "plugin/kubelet/answer.h"
 #include "plugin.h"
 #include "resource.h"
@@ -132,7 +133,7 @@ static int open_channel(struct kubelet *k, bool *ret_new, struct err *err)
 	r = rpc_channel_new(k->p->rpc, fd, &k->channel, err);
 	if (r)
 		return r;
-	*ret_new = !socket_same(&k->socket, &now);
+	*ret_new = !file_is_same(&k->socket, &now);
 	k->socket = now;
 	return 0;
 }
@@ -221,7 +222,7 @@ static void on_new_kubelet(struct kubelet *k)
 	struct stat now;
 
 	look_at_socket(k, &now);
-	if (k->channel && socket_same(&k->socket, &now))
+	if (k->channel && file_is_same(&k->socket, &now))
 		return; /* we connected before the event */
 	drop_channel(k);
 	k->retry.at = UINT64_MAX;
@@ -236,7 +237,7 @@ static void on_look(struct source *s)
 
 	watch_dir(k); /* watches may be available by now */
 	look_at_socket(k, &k->seen);
-	if (!k->seen.st_ino || socket_same(&k->seen, &before))
+	if (!k->seen.st_ino || file_is_same(&k->seen, &before))
 		return;
 	on_new_kubelet(k);
 	pods_ask(k->p->pods);

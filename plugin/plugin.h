@@ -21,7 +21,6 @@ struct resource;
 struct resources;
 struct rpc;
 struct rpc_call;
-struct stat;
 struct ready_cards;
 struct validations;
 
@@ -133,7 +132,5 @@ bool socket_peer_allowed(int fd);
 pid_t socket_peer(int fd);
 /* Connects to a socket of kubelet and checks the peer. Returns the descriptor or -errno. */
 int socket_connect(const char *path, struct err *err);
-/* Are they one socket? An inode number may be reused at once, but not at the same time. */
-bool socket_same(const struct stat *a, const struct stat *b);
 
 #endif

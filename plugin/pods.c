@@ -15,6 +15,7 @@
 #include "plugin/kubelet/listing.h"
 #include "plugin.h"
 #include "plugin/rpc/rpc.h"
+#include "client/file.h"
 #include "client/mirror.h"
 
 enum {
@@ -305,7 +306,7 @@ static void ask(struct pods *pods)
 		mirror_look(pods->p->tree); /* closing a node makes no event */
 	snprintf(path, sizeof(path), "%s/pod-resources/kubelet.sock", pods->p->o->kubelet);
 	/* kubelet lists pods before it asks for registrations, so its own socket identifies it. */
-	if (!stat(path, &st) && !socket_same(&st, &pods->socket)) {
+	if (!stat(path, &st) && !file_is_same(&st, &pods->socket)) {
 		pods->socket = st;
 		pods->kubelet++;
 		pods->cut = 0;

@@ -78,9 +78,3 @@ int socket_connect(const char *path, struct err *err)
 	r = check_peer(fd, path, err);
 	return r ? r : steal_fd(&fd);
 }
-
-bool socket_same(const struct stat *a, const struct stat *b)
-{
-	return a->st_ino == b->st_ino && a->st_mtim.tv_sec == b->st_mtim.tv_sec &&
-	       a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}

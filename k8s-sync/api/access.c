@@ -91,8 +91,7 @@ static int reread(struct access *a, enum secret which, struct err *err)
 		return 0;
 	if (stat(f->path, &st))
 		return fail(err, errno, "%s: %s", f->path, strerror(errno));
-	if (st.st_ino == f->ino && st.st_mtim.tv_sec == f->at.tv_sec &&
-	    st.st_mtim.tv_nsec == f->at.tv_nsec)
+	if (file_is_same(&st, &f->seen))
 		return 0;
 	r = small_file(f->path, &text, err);
 	if (r)
@@ -101,8 +100,7 @@ static int reread(struct access *a, enum secret which, struct err *err)
 	if (r < 0)
 		return fail(err, EINVAL, "%s: the token is empty or has more than one line",
 			    f->path);
-	f->ino = st.st_ino;
-	f->at = st.st_mtim;
+	f->seen = st;
 	return r;
 }
 

@@ -6,8 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
-#include <time.h>
+#include <sys/stat.h>
 
 struct err;
 
@@ -16,8 +15,7 @@ enum secret { SECRET_CA, SECRET_CERT, SECRET_KEY, SECRET_TOKEN, SECRETS };
 /* A file that is read again when it is another one, or was changed. */
 struct secret_file {
 	char *path; /* NULL: it does not come from a file */
-	ino_t ino;
-	struct timespec at;
+	struct stat seen; /* as it was read last */
 };
 
 struct access {

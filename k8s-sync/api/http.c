@@ -372,7 +372,7 @@ static bool renewed(struct api *a, unsigned int refused)
 {
 	if (refused != a->identity)
 		return true;
-	a->access.files[SECRET_TOKEN].ino = 0;
+	a->access.files[SECRET_TOKEN].seen.st_ino = 0;
 	a->identity += access_refresh(&a->access);
 	return refused != a->identity;
 }

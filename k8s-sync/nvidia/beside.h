@@ -39,12 +39,14 @@ struct beside_now {
 /* How the vGPUs of the node are made. */
 enum beside_world { WORLD_UNKNOWN, WORLD_MDEV, WORLD_VFIO };
 
+/* Are vGPUs being changed? Unknown: nobody has looked yet, as after a start. */
+enum beside_change { CHANGE_NONE, CHANGE_UNKNOWN, CHANGE_RUNS };
+
 struct beside_case {
 	const struct beside_now *now;
 	bool workload, vgpu, mig; /* which of NVIDIA's labels options have us heed */
 	enum beside_world world;
-	/* vGPUs are being changed; unknown: nobody has looked yet, as after a start. */
-	enum { CHANGE_NONE, CHANGE_UNKNOWN, CHANGE_RUNS } change;
+	enum beside_change change;
 };
 
 void beside_read(json_object *node, struct beside_now *ret);
