@@ -146,8 +146,12 @@ static int exchange(struct cli *cli, const struct transaction *t, bool dry, char
 	if (r == -EACCES && !one)
 		return fail(
 			err, EACCES,
-			"%s/ctl, which --force and several devices together need, is for root and "
-			"the group pcidevfs; name one device at a time",
+			cli->verb->run == verb_apply
+				? "%s/ctl, which a layout of several devices needs, is for root "
+				  "and the group pcidevfs; become one of them, or apply a layout "
+				  "for each device"
+				: "%s/ctl, which --force and several devices together need, is "
+				  "for root and the group pcidevfs; name one device at a time",
 			cli->tree);
 	return r;
 }
