@@ -136,9 +136,9 @@ static int read_node(struct yaml_reader *r, int depth, json_object **ret)
 	if (has_anchor(&r->e))
 		return refuse(r, "anchors, aliases and tags are not taken; write the value itself");
 	if (depth > YAML_DEPTH_MAX)
-		return refuse(r, "it is nested too deeply");
+		return refuse(r, "the file is nested too deeply");
 	if (++r->nodes > YAML_NODES_MAX)
-		return fail(r->err, E2BIG, "line %zu: it has more than %d values",
+		return fail(r->err, E2BIG, "line %zu: the file has more than %d values",
 			    r->e.start_mark.line + 1, YAML_NODES_MAX);
 	if (r->e.type == YAML_SCALAR_EVENT)
 		return read_text(r, ret);
@@ -166,7 +166,7 @@ int yml_read(const char *text, size_t size, json_object **ret, struct err *err)
 
 	*ret = NULL;
 	if (size > YAML_SIZE_MAX)
-		return fail(err, E2BIG, "it has more than %d bytes", YAML_SIZE_MAX);
+		return fail(err, E2BIG, "the file has more than %d bytes", YAML_SIZE_MAX);
 	if (!yaml_parser_initialize(&r.parser))
 		return fail_nomem(err);
 	yaml_parser_set_input_string(&r.parser, (const unsigned char *)text, size);
@@ -175,7 +175,7 @@ int yml_read(const char *text, size_t size, json_object **ret, struct err *err)
 	while (!rc &&
 	       (r.e.type == YAML_STREAM_START_EVENT || r.e.type == YAML_DOCUMENT_START_EVENT));
 	if (!rc && r.e.type == YAML_STREAM_END_EVENT)
-		rc = fail(err, EINVAL, "it is empty");
+		rc = fail(err, EINVAL, "the file is empty");
 	rc = rc ?: read_node(&r, 0, ret);
 	/* Another document, or the end */
 	while (!rc && r.e.type != YAML_STREAM_END_EVENT) {

@@ -293,8 +293,9 @@ static int find_form(struct layout_work *w, json_object *root, const struct layo
 	}
 	if (!version || !*ret)
 		return layout_fail(w, EINVAL, 1,
-				   version ? "it has none of layouts, vgpu-configs and mig-configs"
-					   : "it has no version: write version: v1");
+				   version ? "the file has none of layouts, vgpu-configs and "
+					     "mig-configs"
+					   : "the file has no version; write version: v1");
 	if (!json_object_is_type(*ret_all, json_type_object) ||
 	    !json_object_object_length(*ret_all))
 		return layout_fail(w, EINVAL, yml_line(*ret_all),
@@ -317,8 +318,10 @@ static int refuse_name(struct layout_work *w, json_object *all, const char *name
 		layout_fail(w, ENOENT, yml_line(all), "there is no \"%.64s\"; the file has %s%s",
 			    name, out_text(&names), n > 8 ? ", ..." : "");
 	else
-		layout_fail(w, EINVAL, yml_line(all), "name one of its %d layouts: %s%s", n,
-			    out_text(&names), n > 8 ? ", ..." : "");
+		layout_fail(w, EINVAL, yml_line(all),
+			    "the file has %d layouts; name one of "
+			    "them: %s%s",
+			    n, out_text(&names), n > 8 ? ", ..." : "");
 	out_free(&names);
 	return -w->err->code;
 }
@@ -354,7 +357,7 @@ static int run(struct layout_work *w, json_object *root, const char *name)
 		r = form->run(w, json_object_array_get_idx(entries, i));
 	if (!r && !w->matched)
 		r = layout_fail(w, ENODEV, yml_line(entries),
-				"it is about no device of this machine");
+				"the layout is about no device of this machine");
 	return r ?: layout_index_lines(w) ?: layout_plan_vgpus(w) ?: layout_settle(w);
 }
 

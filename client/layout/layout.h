@@ -58,9 +58,9 @@ void layout_free(struct layout *l);
 void layout_blame(const struct layout *l, struct err *err);
 
 /* Tells of each thing that somebody has, and will not have, "ID/FILE" and what it reads: also of
- * vGPUs that end with the VFs of their card. */
-void layout_ends(const struct layout *l, const struct tree_inventory *inv,
-		 void (*tell)(void *ctx, const char *id, const char *file, const char *was),
+ * vGPUs that end with the VFs of their card, and of MIG instances only those that end. */
+typedef void layout_tell(void *ctx, const char *id, const char *file, const char *was);
+void layout_ends(const struct layout *l, const struct tree_inventory *inv, layout_tell *tell,
 		 void *ctx);
 /* NVIDIA's way of counting cards (spec/peers.md 1.3): *at is the index of the first device to look
  * at, and becomes that of the one returned; NULL: there is no other. */

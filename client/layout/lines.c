@@ -11,18 +11,16 @@
 #include "pcidevfs/util.h"
 #include "work.h"
 
-#define VF "/virtfn"
-
 /* clang-format off: a row as it is read */
 const struct layout_file layout_files[] = {
 	{ "mig/mode", NULL, "0", .is_bool = true },
 	{ "mig/layout", NULL, "none" },
-	{ "sriov_numvfs", NULL, "0" },
+	{ "sriov_numvfs", NULL, "0", .is_number = true },
 	{ "enabled", NULL, "0", .is_bool = true },
 	{ "mixed_sizes", NULL, "0", .is_bool = true },
 	{ "scheduler", NULL, SCHEDULER_INITIAL },
 	{ "mac", NULL, "none", .is_of_nic = true },
-	{ "vlan", NULL, "none", .is_of_nic = true },
+	{ "vlan", NULL, "none", .is_number = true, .is_of_nic = true },
 	{ "trust", NULL, "none", .is_bool = true, .is_of_nic = true },
 	{ "spoofchk", NULL, "none", .is_bool = true, .is_of_nic = true },
 	{ "profile", NULL, "none" },
@@ -102,7 +100,8 @@ static struct layout_line *add(struct layout_work *w, unsigned int line)
 	struct layout_line *more;
 
 	if (l->n == LAYOUT_LINES_MAX) {
-		layout_fail(w, E2BIG, line, "it asks for more than %d values", LAYOUT_LINES_MAX);
+		layout_fail(w, E2BIG, line, "the layout asks for more than %d values",
+			    LAYOUT_LINES_MAX);
 		return NULL;
 	}
 	more = more_rows(l->v, l->n, &l->cap, sizeof(*more));
@@ -147,14 +146,13 @@ bool layout_wants_of_vf(const struct layout_work *w, const char *pf, size_t n, c
 	const struct tree_device *vf = layout_vf(w, pf, n);
 	char id[96];
 
-	snprintf(id, sizeof(id), "%s" VF "%zu", pf, n);
+	snprintf(id, sizeof(id), "%s" LAYOUT_VF "%zu", pf, n);
 	return layout_line_of(w, id, file, 0) || (vf && layout_line_of(w, vf->id, file, 0));
 }
 
 /* ---- what is so */
 
-/* "1g.5gb*2 3g.20gb" of any order, as often as is asked for. */
-static unsigned int count_of(const char *layout, const char *name, size_t len)
+unsigned int layout_instances(const char *layout, const char *name, size_t len)
 {
 	unsigned int n = 0;
 
@@ -173,7 +171,7 @@ static bool covers(const char *a, const char *b)
 	for (const char *p = b; *p;) {
 		size_t word = strcspn(p, " "), bare = strcspn(p, " *");
 
-		if (count_of(a, p, bare) != count_of(b, p, bare))
+		if (layout_instances(a, p, bare) != layout_instances(b, p, bare))
 			return false;
 		p += word + strspn(p + word, " ");
 	}
@@ -182,6 +180,12 @@ static bool covers(const char *a, const char *b)
 
 static bool reads(const char *file, const char *now, const char *value)
 {
+	const struct layout_file *f = layout_file(file);
+	uint64_t a, b;
+
+	if (f && f->is_number && !parse_u64(now, UINT64_MAX, &a) &&
+	    !parse_u64(value, UINT64_MAX, &b))
+		return a == b;
 	if (!strcmp(file, "profile"))
 		return layout_type_is(now, value);
 	if (!strcmp(file, "mig/layout"))
@@ -195,7 +199,7 @@ static bool unsets(const struct layout_line *l)
 {
 	const struct layout_file *f = layout_file(l->file);
 
-	return f && !strcmp(l->value, f->unset);
+	return f && reads(f->name, f->unset, l->value);
 }
 
 /* The line by which the function gets other VFs than it has, or has none: what it reads keeps
@@ -209,7 +213,7 @@ static const struct layout_line *makes_vfs(const struct layout_work *w, const ch
 	for (size_t i = 0; i < ARRAY_SIZE(makers) && d; i++)
 		for (size_t n = 0; (l = layout_line_of(w, pf, makers[i], n)); n++)
 			if (unsets(l) == none &&
-			    (none || strcmp(l->value, device_says(d, l->file))))
+			    (none || !reads(l->file, device_says(d, l->file), l->value)))
 				return l;
 	return NULL;
 }
@@ -217,10 +221,10 @@ static const struct layout_line *makes_vfs(const struct layout_work *w, const ch
 /* The number of the VF that the line is about by its number, and of which function; else NULL. */
 static const char *number_in(const struct layout_line *l, char pf[static 96])
 {
-	const char *slash = strstr(l->id, VF);
+	const char *slash = strstr(l->id, LAYOUT_VF);
 
 	snprintf(pf, 96, "%.*s", slash ? (int)(slash - l->id) : 0, l->id);
-	return slash ? slash + strlen(VF) : NULL;
+	return slash ? slash + strlen(LAYOUT_VF) : NULL;
 }
 
 /* A VF named by its number is that of its address if it is there, and stays or is to lose what it
@@ -274,6 +278,7 @@ static int refuse_without_vf(struct layout_work *w, const struct layout_line *l)
 {
 	const struct tree_device *d = device_by_id(w->view->inv, l->id);
 	const struct layout_line *none;
+	uint64_t total;
 	char pf[96];
 	const char *number = number_in(l, pf);
 
@@ -287,11 +292,16 @@ static int refuse_without_vf(struct layout_work *w, const struct layout_line *l)
 			w, EINVAL, l->line,
 			"%s of %s is to be %s, and line %u says that %s has no VFs: %s 0", l->file,
 			l->id, l->value, none->line, pf, none->file);
-	return !number || makes_vfs(w, pf, false)
-		       ? 0
-		       : layout_fail(w, ENODEV, l->line,
-				     "%s has no VF %s; ask for more by its sriov_numvfs or enabled",
-				     pf, number);
+	if (!number || makes_vfs(w, pf, false))
+		return 0;
+	d = device_by_id(w->view->inv, pf);
+	if (parse_u64(d ? device_says(d, "sriov_totalvfs") : "", UINT16_MAX, &total))
+		return layout_fail(w, ENODEV, l->line, "%s cannot have VFs", pf);
+	return layout_fail(w, ENODEV, l->line,
+			   strtoul(number, NULL, 10) < total
+				   ? "%s has no VF %s; ask for more by its sriov_numvfs or enabled"
+				   : "%s has no VF %s; it can have %u, of which the first is 0",
+			   pf, number, (unsigned int)total);
 }
 
 /* Is something stored for a VF with the number of this one, which is not there? It would come back
@@ -301,7 +311,7 @@ static bool is_stored(const char *intents, const char *id)
 	const char *end, *at, *line = intents;
 	char vf[24];
 
-	snprintf(vf, sizeof(vf), ",vf%.10s ", strstr(id, VF) + strlen(VF));
+	snprintf(vf, sizeof(vf), ",vf%.10s ", strstr(id, LAYOUT_VF) + strlen(LAYOUT_VF));
 	for (; line && *line; line = *end ? end + 1 : end) {
 		end = line + strcspn(line, "\n");
 		at = strstr(line, " device=none ");
@@ -387,43 +397,6 @@ int layout_settle(struct layout_work *w)
 	return 0;
 }
 
-static bool ends(const struct layout_line *l)
-{
-	return l->was && strcmp(l->was, "none") && strcmp(l->was, "0") &&
-	       strcmp(l->was, layout_file(l->file)->unset) && !l->hidden && !l->takes &&
-	       strcmp(l->file, "create") && strcmp(l->file, "pooled") && strcmp(l->was, l->value);
-}
-
-static bool tells_of(const struct layout *l, const char *id, const char *file)
-{
-	for (size_t i = 0; i < l->n; i++)
-		if (!strcmp(l->v[i].file, file) && !strcmp(l->v[i].id, id))
-			return true;
-	return false;
-}
-
-void layout_ends(const struct layout *l, const struct tree_inventory *inv,
-		 void (*tell)(void *ctx, const char *id, const char *file, const char *was),
-		 void *ctx)
-{
-	for (const struct layout_line *of = l->v; of < l->v + l->n; of++) {
-		bool vfs = !strcmp(of->file, "enabled") || !strcmp(of->file, "sriov_numvfs");
-
-		if (!ends(of))
-			continue;
-		tell(ctx, of->id, of->file, of->was);
-		for (size_t i = 0; i < inv->n && vfs; i++) {
-			const struct tree_device *d = &inv->devices[i];
-			const char *profile = device_says(d, "profile");
-
-			/* What a line of its own says of it is told by that. */
-			if (*profile && !strcmp(device_says(d, "physfn"), of->id) &&
-			    !tells_of(l, d->id, "profile"))
-				tell(ctx, d->id, "profile", profile);
-		}
-	}
-}
-
 void layout_free(struct layout *l)
 {
 	for (size_t i = 0; i < l->n; i++)
@@ -431,39 +404,4 @@ void layout_free(struct layout *l)
 	free(l->v);
 	free(l->path);
 	*l = (struct layout){ 0 };
-}
-
-/* Does the text begin with "DEVICE/FILE: " of the line? */
-static bool is_of_line(const char *text, const char *device, const char *file)
-{
-	size_t n = strlen(device), len = strlen(file);
-
-	return !strncmp(text, device, n) && text[n] == '/' && !strncmp(text + n + 1, file, len) &&
-	       text[n + 1 + len] == ':';
-}
-
-void layout_blame(const struct layout *l, struct err *err)
-{
-	char text[2 * ERR_TEXT];
-	const char *vf;
-
-	for (size_t i = 0; i < l->n; i++)
-		if (is_of_line(err->text, l->v[i].id, l->v[i].file)) {
-			fail_wrap(err, "%s:%u", l->path, l->v[i].line);
-			return;
-		}
-	/* The own ctl of a device, which has only lines of this one, does not name it. */
-	for (size_t i = 0; i < l->n; i++) {
-		vf = strstr(l->v[i].id, VF);
-		snprintf(text, sizeof(text), "%.*s/%s",
-			 (int)(vf ? vf - l->v[i].id : (long)strlen(l->v[i].id)), l->v[i].id,
-			 err->text);
-		if (is_of_line(text, l->v[i].id, l->v[i].file)) {
-			fail(err, err->code, "%s:%u: %s", l->path, l->v[i].line, text);
-			return;
-		}
-	}
-	/* None of them may be written. */
-	if (err->code == EACCES && l->n)
-		fail_wrap(err, "%s:%u", l->path, l->v[0].line);
 }

@@ -392,6 +392,28 @@ static int make_rest(struct layout_work *w, const struct layout_card *c, struct 
 	return r;
 }
 
+/* How many instances of this profile the types of the card need. */
+static unsigned int count_instances(const struct layout_card *c, const char *mig)
+{
+	unsigned int n = 0;
+
+	for (size_t t = 0; t < c->counts.n; t++)
+		n += strcmp(c->counts.v[t].mig, mig) ? 0 : c->counts.v[t].count;
+	return n;
+}
+
+/* Does this line, if there is one, tell as many instances as the types need, or more? */
+static bool has_instances(const struct layout_line *l, const struct layout_card *c)
+{
+	for (size_t t = 0; t < c->counts.n && l; t++) {
+		const char *mig = c->counts.v[t].mig;
+
+		if (layout_instances(l->value, mig, strlen(mig)) < count_instances(c, mig))
+			return false;
+	}
+	return l;
+}
+
 /* MIG of the card as its types need it, as NVIDIA's manager has it (spec/peers.md 1.3). */
 static int want_mig(struct layout_work *w, const struct layout_card *c)
 {
@@ -400,10 +422,14 @@ static int want_mig(struct layout_work *w, const struct layout_card *c)
 	size_t backed = 0;
 	int r = 0;
 
-	for (size_t t = 0; t < c->counts.n; t++)
-		if (c->counts.v[t].mig[0])
-			out_printf(&text, "%s%s*%u", backed++ ? " " : "", c->counts.v[t].mig,
-				   c->counts.v[t].count);
+	for (size_t t = 0; t < c->counts.n; t++) {
+		const char *mig = c->counts.v[t].mig;
+
+		backed += *mig != '\0';
+		if (!*mig || layout_instances(out_text(&text), mig, strlen(mig)))
+			continue;
+		out_printf(&text, "%s%s*%u", text.len ? " " : "", mig, count_instances(c, mig));
+	}
 	if (backed && backed < c->counts.n)
 		r = layout_fail(w, EINVAL, c->line,
 				"vGPUs in MIG instances and others cannot share a card");
@@ -413,7 +439,7 @@ static int want_mig(struct layout_work *w, const struct layout_card *c)
 				c->counts.v[0].name);
 	else if (backed || (c->counts.n && w->nvidia && mode && !strcmp(mode, "1")))
 		r = layout_want(w, c->gpu->id, "mig/mode", backed ? "1" : "0", c->line);
-	if (!r && backed)
+	if (!r && backed && !has_instances(layout_line_of(w, c->gpu->id, "mig/layout", 0), c))
 		r = text.failed
 			    ? fail_nomem(w->err)
 			    : layout_want(w, c->gpu->id, "mig/layout", out_text(&text), c->line);

@@ -59,9 +59,11 @@ struct layout_file {
 	const char *reads; /* the file that tells what was asked; NULL: itself */
 	const char *unset; /* how it reads when nothing was asked */
 	bool is_bool;
+	bool is_number;	 /* may be written in several ways */
 	bool is_of_vgpu; /* nothing of its own once the vGPU is gone */
 	bool is_of_nic;	 /* reads also what others have set */
 };
+#define LAYOUT_VF "/virtfn" /* between the function and the number of a VF that is not there yet */
 extern const struct layout_file layout_files[]; /* a row without a name ends them */
 const struct layout_file *layout_file(const char *name);
 
@@ -81,6 +83,8 @@ char *layout_now(const struct layout_view *view, const struct tree_device *d, co
 /* Does a line of intents ask for the file of the device? True of files that read nothing else. */
 bool layout_was_asked(const char *intents, const char *id, const struct layout_file *f);
 bool layout_is_vf(const struct tree_device *d);
+/* How often "1g.5gb*2 3g.20gb 1g.5gb" has the profile. */
+unsigned int layout_instances(const char *layout, const char *name, size_t len);
 /* Has the device what this key of an entry asks for? layout.c */
 bool layout_has_file(struct layout_work *w, const struct tree_device *d, const char *file);
 /* The value as text; NULL with a refusal: it is a map or a list. */

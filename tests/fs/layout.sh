@@ -141,7 +141,7 @@ for dry in '' --dry-run; do
 done
 refuses "$config:$(line 'A10-4Q: 6')" apply $config A10-4Q
 refuses 'there is no "nope"; the file has ' apply $config nope
-refuses 'name one of its 711 layouts' apply $config
+refuses 'the file has 711 layouts; name one of them' apply $config
 # mig-parted's example: a card without MIG has it off.
 ends 0 diff tests/data/mig-configs.yaml all-disabled
 refuses "tests/data/mig-configs.yaml:14: $gpu has no MIG" apply tests/data/mig-configs.yaml all-1g.5gb

@@ -153,21 +153,21 @@ DEFINE_TEST(of_two_entries_for_one_device_id_that_of_its_types_counts)
 		{ CONFIG FILTER("0x25B610DE", "{A2-4Q: 3}") FILTER("0x25B610DE", "{A2-4Q: 3}"),
 		  "0000:01:00.3/profile NVIDIA A2-4Q (takes)" },
 		{ CONFIG FILTER("0x999910DE", "{A2-4Q: 3}"),
-		  "f:3: it is about no device of this machine" },
+		  "f:3: the layout is about no device of this machine" },
 		{ CONFIG FILTER("25b6", "{A2-4Q: 3}"),
 		  "f:4: \"25b6\" is not a device-filter; write a device and its vendor, for example "
 		  "0x25B610DE" },
 		{ CONFIG FILTER("0x25B610DE:0x157E10DE", "{A2-4Q: 3}"),
 		  "0000:01:00.3/profile NVIDIA A2-4Q (takes)" },
 		{ CONFIG FILTER("0x25B610DE:0x14A910DE", "{A2-4Q: 3}"),
-		  "f:3: it is about no device of this machine" },
+		  "f:3: the layout is about no device of this machine" },
 		{ CONFIG
 		  " - {device-filter: [0x25B610DE:0x14A910DE, 0x25b610de:0x157e10de], devices: all, "
 		  "vgpu-devices: {A2-4Q: 3}}\n",
 		  "0000:01:00.3/profile NVIDIA A2-4Q (takes)" },
 		{ CONFIG FILTER("0x223610DE:0x157E10DE",
 				"{A10-4Q: 3}"), /* whose board is not told */
-		  "f:3: it is about no device of this machine" },
+		  "f:3: the layout is about no device of this machine" },
 		{ CONFIG FILTER("0x25B610DE:", "{A2-4Q: 3}"),
 		  "f:4: \"0x25B610DE:\" is not a device-filter; write a device and its vendor, for "
 		  "example 0x25B610DE" },
@@ -214,7 +214,7 @@ DEFINE_TEST(a_layout_of_our_form_says_all_that_the_tree_can)
 		{ OURS("match: {ids: \"8086:10fb\", kind: sriov-nic}, claim: carol"),
 		  "0000:05:00.0/claim carol" },
 		{ OURS("match: {ids: \"8086:10fb\", kind: usb}, claim: carol"),
-		  "f:2: it is about no device of this machine" },
+		  "f:2: the layout is about no device of this machine" },
 		{ OURS("match: {address: [01:00.1, 01:00.4]}, profile: A2-4Q"),
 		  "0000:01:00.4/profile A2-4Q" },
 		/* Those that the layout tells by number are not among the counted. */
@@ -251,47 +251,23 @@ DEFINE_TEST(a_layout_of_our_form_says_all_that_the_tree_can)
 		CHECK_STR(asked(rows[i][0], NULL), rows[i][1]);
 }
 
-#define MIG(devices, rest)                                                                         \
-	"version: v1\nmig-configs:\n x:\n - {devices: " devices ", mig-enabled: " rest "}\n"
-
-DEFINE_TEST(mig_configs_become_modes_and_layouts)
-{
-	static const char *const rows[][2] = {
-		{ MIG("[1]", "true, mig-devices: {1g.5gb: 2, 3g.20gb: 1}"),
-		  "0000:02:00.0/mig/mode 1; 0000:02:00.0/mig/layout 1g.5gb*2 3g.20gb" },
-		{ MIG("[3]", "true, mig-devices: {1g.5gb: 2, 3g.20gb: 1}"), "" },
-		{ MIG("[3]", "false"), "0000:04:00.0/mig/mode 0; 0000:04:00.0/mig/layout none" },
-		{ MIG("[1]", "false"), "" },
-		{ MIG("[2]", "false, mig-devices: {}"), "" },
-		{ MIG("[2]", "false, mig-devices: {1g.5gb: 2}"),
-		  "f:4: mig-devices asks for instances, and line 4 says mig-enabled: false" },
-		{ MIG("[2]", "true, mig-devices: {1g.5gb: 2}"), "f:4: 0000:03:00.0 has no MIG" },
-		{ MIG("[1]", "true"), "f:4: mig-enabled: true needs mig-devices" },
-		{ MIG("[1]", "maybe"), "f:4: mig-enabled must be true or false" },
-		{ MIG("[1]", "true, mig-devices: {1g.5gb: x}"),
-		  "f:4: \"1g.5gb: x\" is not a profile and a number of instances" },
-	};
-
-	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
-		CHECK_STR(asked(rows[i][0], "x"), rows[i][1]);
-}
-
 DEFINE_TEST(what_is_no_layout_is_refused_with_its_line)
 {
 	static const char *const rows[][2] = {
-		{ "", "f: it is empty" },
+		{ "", "f: the file is empty" },
 		{ "a: 1\n\tb: 2\n", "f:2: this is not YAML" },
 		{ "[]", "f:1: a layout file is a map" },
 		{ "kind: ConfigMap\napiVersion: v1\n", "f:2: this is a manifest of Kubernetes" },
 		{ "version: v2\nlayouts: {}",
 		  "f:1: version \"v2\" is not known; this program reads v1" },
-		{ "layouts: {a: []}", "f:1: it has no version" },
-		{ "version: v1", "f:1: it has none of layouts" },
+		{ "layouts: {a: []}", "f:1: the file has no version" },
+		{ "version: v1", "f:1: the file has none of layouts" },
 		{ "version: v1\nlayouts: {a: []}\nvgpu-configs: {}",
 		  "f:3: vgpu-configs: the file has layouts" },
 		{ "version: v1\nx: 1", "f:2: \"x\" is not one of version" },
 		{ "version: v1\nlayouts: []", "f:2: layouts must be a map" },
-		{ "version: v1\nlayouts: {b: [], a: []}", "f:2: name one of its 2 layouts: b, a" },
+		{ "version: v1\nlayouts: {b: [], a: []}",
+		  "f:2: the file has 2 layouts; name one of them: b, a" },
 		{ "version: v1\nlayouts:\n  a: 1", "f:3: a layout is a list" },
 		{ "version: v1\nlayouts:\n  a: []\n  a: []", "f:4: \"a\" comes twice" },
 		{ "version: v1\nlayouts: &x {a: []}", "f:2: anchors, aliases" },

@@ -20,7 +20,7 @@ static const char few[] =
 	"0000:05:00.0 kind=sriov-nic vendor=0x8086 device=0x10fb claim=none sriov_numvfs=2\n"
 	"0000:05:10.0 kind=vf physfn=0000:05:00.0 claim=alice pooled=0\n"
 	"0000:05:10.2 kind=vf physfn=0000:05:00.0 claim=none pooled=1\n"
-	"0000:06:00.0 kind=sriov-nic claim=none sriov_numvfs=0\n"
+	"0000:06:00.0 kind=sriov-nic claim=none sriov_numvfs=0 sriov_totalvfs=4\n"
 	"usb/1-1 vendor=0781 device=5581 kind=usb serial=4C53 claim=none\n";
 
 static const struct {
@@ -75,6 +75,12 @@ DEFINE_TEST(a_layout_asks_for_no_vf_that_it_removes)
 		  "has no VFs: sriov_numvfs 0" },
 		{ ENTRY("match: {address: 06:00.0}, vfs: {0: {claim: x}}"),
 		  "f:2: 0000:06:00.0 has no VF 0; ask for more by its sriov_numvfs or enabled" },
+		{ ENTRY("match: {address: 06:00.0}, vfs: {3: {claim: x}}"),
+		  "f:2: 0000:06:00.0 has no VF 3; ask for more by its sriov_numvfs or enabled" },
+		{ ENTRY("match: {address: 06:00.0}, vfs: {4: {claim: x}}"),
+		  "f:2: 0000:06:00.0 has no VF 4; it can have 4, of which the first is 0" },
+		{ ENTRY("match: {address: 1-1}, vfs: {0: {claim: x}}"),
+		  "f:2: usb/1-1 cannot have VFs" },
 		{ ENTRY("match: {address: 01:00.0}, enabled: 0, vfs: {0: {profile: none}}"),
 		  "0000:01:00.0/enabled 0; 0000:01:00.1/profile none" },
 	};
@@ -121,6 +127,27 @@ DEFINE_TEST(none_unsets_what_was_asked_for)
 		{ ENTRY("match: {address: 02:00.0}, enabled: none, mig/mode: none, mixed_sizes: none, "
 			"scheduler: none"),
 		  "" },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		CHECK_STR(few_lines(rows[i][0]), rows[i][1]);
+}
+
+/* The tree takes them so, and reads them in its own way. */
+DEFINE_TEST(a_number_may_be_written_in_several_ways)
+{
+	static const char *const rows[][2] = {
+		{ ENTRY("match: {address: 05:10.0}, vlan: 0x64"), "" },
+		{ ENTRY("match: {address: 05:10.0}, vlan: \"0100\""), "" },
+		{ ENTRY("match: {address: 05:10.0}, vlan: 0x64}, {match: {address: 05:10.0}, vlan: 100"),
+		  "" },
+		{ ENTRY("match: {address: 05:10.0}, vlan: 0x65"), "0000:05:10.0/vlan 0x65" },
+		{ ENTRY("match: {address: 05:10.0}, vlan: 100x"), "0000:05:10.0/vlan 100x" },
+		{ ENTRY("match: {address: 05:00.0}, sriov_numvfs: 0x2, vfs: {0: {claim: alice}}"),
+		  "" },
+		{ ENTRY("match: {address: 05:00.0}, sriov_numvfs: 0x0, vfs: {0: {claim: alice}}"),
+		  "f:2: claim of 0000:05:10.0 is to be alice, and line 2 says that 0000:05:00.0 has no "
+		  "VFs: sriov_numvfs 0" },
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)

@@ -213,7 +213,7 @@ DEFINE_TEST(node_labels_layouts)
 		   "0000:02:00.0/sriov_numvfs 0,; | 0000:02:00.0/sriov_numvfs 1 ends; "
 		   "0000:02:00.1/profile NVIDIA A2-4Q ends");
 	check_plan(VGPU_LABEL, "z", nic, "| f:2: there is no \"z\"; the file has x, y, v");
-	check_plan(VGPU_LABEL, "x", "", "| f: it is empty");
+	check_plan(VGPU_LABEL, "x", "", "| f: the file is empty");
 	check_plan(VGPU_LABEL, "x", NULL, "| f is a riddle");
 }
 

@@ -180,7 +180,7 @@ DEFINE_TEST(sync_a_kubeconfig_tells_server_and_user)
 DEFINE_TEST(sync_a_kubeconfig_that_is_none_is_refused_with_a_sentence)
 {
 	static const char *const rows[][2] = {
-		{ "", "it is empty" },
+		{ "", "the file is empty" },
 		{ "a: [", "this is not YAML" },
 		{ "\t", "this is not YAML" },
 		{ "a: 1\na: 2\n", "\"a\" comes twice" },
