@@ -92,12 +92,18 @@ static int pooled_settle(struct model *m, struct device *dev, const struct reque
 	return 0;
 }
 
+static bool pooled_down(struct model *m, const struct request *request)
+{
+	return strcmp(request->value, "0") != 0;
+}
+
 /* Before the claim, because a claim starts the offer. */
 static const struct method name_method = {
 	.file = "resource_name",
 	.rank = 90,
 	.noted = true,
 	.caps = CAP_CLAIM,
+	.down = request_is_none, /* also of a VF that goes */
 	.expand = name_expand,
 	.settle = name_settle,
 };
@@ -107,6 +113,7 @@ static const struct method pooled_method = {
 	.rank = 90,
 	.noted = true,
 	.caps = CAP_CLAIM,
+	.down = pooled_down,
 	.expand = offer_expand,
 	.settle = pooled_settle,
 };

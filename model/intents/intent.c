@@ -126,6 +126,30 @@ static int release_absent(struct rewrite *w, const struct request *request, cons
 	return rc;
 }
 
+/* Likewise: what is stored of this file alone. */
+static int forget_absent(struct rewrite *w, const struct request *request, const struct persist *k,
+			 struct err *err)
+{
+	for (size_t i = 0; i < w->next.n; i++) {
+		const struct record *r = w->next.v[i];
+		struct record *edit;
+
+		if (!r || !persist_has(k, &r->intent) || !is_about(w, r, request))
+			continue;
+		edit = rewrite_edit(w, i);
+		if (!edit)
+			return fail_nomem(err);
+		persist_clear(k, &edit->intent);
+	}
+	return 0;
+}
+
+static bool is_unset(const struct request *request)
+{
+	return !request->value[0] ||
+	       (!strcmp(request->file, "pooled") && strcmp(request->value, "0") != 0);
+}
+
 /* NULL: nothing is stored for it. */
 static const struct record *record_of(const struct rewrite *w, const struct device *dev)
 {
@@ -313,9 +337,10 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 	if (!k) /* as reset: nothing of it is stored */
 		return 0;
 	if (request_resolve(m, request, &found) || !(dev = model_find(m, &found.dev))) {
-		if (!begins && (k == &persist_claim || k->made_by) && !request->value[0])
-			return release_absent(w, request, k, err);
-		return 0;
+		if (begins || !is_unset(request))
+			return 0;
+		return k == &persist_claim || k->made_by ? release_absent(w, request, k, err)
+							 : forget_absent(w, request, k, err);
 	}
 	if (gives_back(w, request, dev))
 		return 0;
