@@ -223,11 +223,9 @@ static bool may_go(struct node_labels *l, enum label_id id)
 		source_by(&l->work, v->look);
 		return false;
 	}
-	now = world(l);
-	if (!now || now == v->world)
-		return false;
 	v->look = now_ms() + SOON_MS;
-	return true;
+	now = world(l);
+	return now && now != v->world;
 }
 
 void label_review(struct node_labels *l, enum label_id id, const char *value)
