@@ -120,10 +120,26 @@ static void note_add(struct label_plan *p, const char *list, const char *id, siz
 			 id);
 }
 
-/* More than some thirty devices, half of the note, are not told from new ones. */
-static void note_seen(struct label_plan *p, const struct tree_inventory *inv)
+/* Adds those of the words, up to LEFT, that are away: who comes back is as it was. */
+static void note_away(struct label_plan *p, const char *list, const char *words,
+		      const struct tree_inventory *inv)
+{
+	while (*(words += strspn(words, " ")) && strncmp(words, &(LEFT " ")[1], strlen(LEFT))) {
+		size_t len = strcspn(words, " ");
+		_free_ char *id = strndup(words, len);
+
+		if (id && !device_by_id(inv, id))
+			note_add(p, list, id, len);
+		words += len;
+	}
+}
+
+/* More than some thirty devices, half of the note, are not told from new ones. agreed: the note of
+ * this value; "": none. */
+static void note_seen(struct label_plan *p, const struct tree_inventory *inv, const char *agreed)
 {
 	size_t bare = strlen(p->note);
+	const char *seen = strstr(agreed, SEEN " ");
 	const struct tree_device *gpu;
 
 	for (size_t at = 0; (gpu = layout_gpu(inv, &at)); at++)
@@ -131,6 +147,8 @@ static void note_seen(struct label_plan *p, const struct tree_inventory *inv)
 	for (size_t i = 0; i < inv->n; i++)
 		if (layout_is_nvswitch(&inv->devices[i]))
 			note_add(p, SEEN, inv->devices[i].id, strlen(inv->devices[i].id));
+	if (seen)
+		note_away(p, SEEN, seen + strlen(SEEN), inv);
 	if (strlen(p->note) > sizeof(p->note) / 2)
 		p->note[bare] = '\0';
 }
@@ -281,7 +299,9 @@ void plan_workload(const struct label_source *source, struct label_plan *p)
 	snprintf(p->note, sizeof(p->note), "%s%s", p->value, switches ? SWITCHES : "");
 	if (left) /* each GPU's step shows in the tree: what was agreed counts on */
 		*p->begun = '\0';
-	note_seen(p, inv);
+	note_seen(p, inv, left ? source->note : "");
+	if (left)
+		note_away(p, LEFT, left, inv);
 	for (size_t at = 0; !p->err.code && (gpu = layout_gpu(inv, &at)); at++)
 		plan_device(source, p, gpu, of->passthrough, left);
 	if (switches != had_switches(source->note, p->value)) /* the option is another one since */

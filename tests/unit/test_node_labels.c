@@ -76,7 +76,8 @@ static void check_anew(enum label_id id, const char *value, const char *file, co
 	check_plan_of(machine, false, id, value, file, note, want);
 }
 
-#define SEEN " seen 0000:01:00.0 0000:02:00.0 0000:03:00.0 0000:04:00.0 0000:05:00.0 0000:07:00.0"
+#define TAIL " 0000:01:00.0 0000:02:00.0 0000:03:00.0 0000:04:00.0 0000:05:00.0 0000:07:00.0"
+#define SEEN " seen" TAIL
 
 /* GPUs that were left are looked at again, and new ones, and no others. */
 DEFINE_TEST(node_labels_gpus_that_were_left)
@@ -119,7 +120,14 @@ DEFINE_TEST(node_labels_gpus_that_were_left)
 	check_anew(WORKLOAD_LABEL, "vm-passthrough", NULL,
 		   "vm-passthrough left 0000:05:00.0 0000:03:00.0 0000:09:00.0",
 		   "0000:05:00.0/claim nvidia.com,; | 0000:03:00.0 is left: it is claimed by alice"
-		   "| vm-passthrough" SEEN " left 0000:03:00.0");
+		   "| vm-passthrough" SEEN " left 0000:09:00.0 0000:03:00.0");
+	/* Those that are away are as they were when they are back. */
+	check_anew(WORKLOAD_LABEL, "vm-passthrough", NULL,
+		   "vm-passthrough seen 0000:08:00.0 0000:09:00.0" TAIL " left 0000:08:00.0",
+		   "| | vm-passthrough" SEEN " 0000:08:00.0 0000:09:00.0 left 0000:08:00.0");
+	check_anew(WORKLOAD_LABEL, "container", NULL, "vm-passthrough seen 0000:09:00.0",
+		   "0000:04:00.0/claim none,; | 0000:03:00.0 is left: it is claimed by alice"
+		   "| container" SEEN);
 	check_anew(WORKLOAD_LABEL, "container", NULL, "container left 0000:04:00.0",
 		   "0000:04:00.0/claim none,; | | container" SEEN);
 	/* The tree refuses it. */
