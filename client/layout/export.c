@@ -180,15 +180,46 @@ static int export_ours(const struct layout_view *view, struct out *o, struct err
 
 /* ---- NVIDIA's forms */
 
-/* What they cannot say: who has what, and what is not theirs. */
-static void put_rest(const struct layout_view *view, struct out *o)
+/* Does the form say it? vgpu-configs tell of a card with vGPUs that it has VFs, and of types in MIG
+ * instances that it has these. */
+static bool is_said(const struct layout_view *view, const struct tree_device *d, const char *file,
+		    bool mig)
 {
+	bool of_mig = !strncmp(file, "mig/", 4), made = false, backed = false;
+
+	if (mig || (strcmp(file, "enabled") != 0 && !of_mig))
+		return mig ? of_mig : !strcmp(file, "profile");
+	for (size_t i = 0; i < view->inv->n; i++) {
+		const char *profile = device_says(&view->inv->devices[i], "profile");
+
+		if (!*profile || !device_is_of(&view->inv->devices[i], d->id))
+			continue;
+		made = true;
+		backed |= layout_mig_profile(profile, (char[32]){ 0 });
+	}
+	return of_mig ? backed : made;
+}
+
+/* What they cannot say: who has what, and what is not theirs. */
+static void put_rest(const struct layout_view *view, bool mig, struct out *o)
+{
+	_free_ char *intents = view->text(view->ctx, NULL, "intents");
+
 	for (size_t i = 0; i < view->inv->n; i++) {
 		const struct tree_device *d = &view->inv->devices[i];
-		const char *claim = device_says(d, "claim");
+		bool vgpu = *device_says(d, "profile");
 
-		if (*claim && (strcmp(claim, "admin") || !*device_says(d, "profile")))
-			out_printf(o, "# not said here: %s is claimed by %s\n", d->id, claim);
+		for (const struct layout_file *f = layout_files; f->name; f++) {
+			_free_ char *now = told(view, d, f, intents);
+
+			if (!now || is_said(view, d, f->name, mig))
+				continue;
+			if (strcmp(f->name, "claim") != 0)
+				out_printf(o, "# not said here: %s of %s is %s\n", f->name, d->id,
+					   now);
+			else if (!vgpu || strcmp(now, "admin") != 0)
+				out_printf(o, "# not said here: %s is claimed by %s\n", d->id, now);
+		}
 	}
 }
 
@@ -221,7 +252,7 @@ static int export_nvidia(const struct layout_view *view, const char *form, struc
 	const struct tree_device *gpu;
 	size_t i = 0;
 
-	put_rest(view, o);
+	put_rest(view, mig, o);
 	out_printf(o, "version: v1\n%s:\n  now:\n", form);
 	for (size_t at = 0; (gpu = layout_gpu(view->inv, &at)); at++) {
 		out_printf(o, "    - devices: [%zu] # %s\n", i++, gpu->id);

@@ -400,8 +400,13 @@ DEFINE_TEST(what_is_exported_changes_nothing)
 		     "        0: {claim: alice}\n"
 		     "        1: {mac: \"02:00:00:00:ab:02\"}\n");
 	check_export("vgpu-configs",
+		     "# not said here: vgpu_params of 0000:01:00.2 is a=1\n"
 		     "# not said here: 0000:01:00.2 is claimed by bob\n"
+		     "# not said here: mig/mode of 0000:04:00.0 is 1\n"
+		     "# not said here: mig/layout of 0000:04:00.0 is 3g.20gb 1g.5gb*2\n"
+		     "# not said here: sriov_numvfs of 0000:05:00.0 is 2\n"
 		     "# not said here: 0000:05:10.0 is claimed by alice\n"
+		     "# not said here: mac of 0000:05:10.2 is 02:00:00:00:ab:02\n"
 		     "version: v1\nvgpu-configs:\n  now:\n"
 		     "    - devices: [0] # 0000:01:00.0\n      vgpu-devices: {A2-4Q: 3}\n"
 		     "    - devices: [1] # 0000:02:00.0\n      vgpu-devices: {}\n"
@@ -409,8 +414,14 @@ DEFINE_TEST(what_is_exported_changes_nothing)
 		     "    - devices: [3] # 0000:04:00.0\n      vgpu-devices: {}\n");
 	check_export(
 		"mig-configs",
+		"# not said here: enabled of 0000:01:00.0 is 1\n"
+		"# not said here: profile of 0000:01:00.1 is NVIDIA A2-4Q\n"
+		"# not said here: profile of 0000:01:00.2 is NVIDIA A2-4Q\n"
+		"# not said here: vgpu_params of 0000:01:00.2 is a=1\n"
 		"# not said here: 0000:01:00.2 is claimed by bob\n"
+		"# not said here: sriov_numvfs of 0000:05:00.0 is 2\n"
 		"# not said here: 0000:05:10.0 is claimed by alice\n"
+		"# not said here: mac of 0000:05:10.2 is 02:00:00:00:ab:02\n"
 		"version: v1\nmig-configs:\n  now:\n"
 		"    - devices: [0] # 0000:01:00.0\n      mig-enabled: false\n      mig-devices: {}\n"
 		"    - devices: [1] # 0000:02:00.0\n      mig-enabled: false\n      mig-devices: {}\n"
