@@ -86,11 +86,11 @@ DEFINE_TEST(of_mig_instances_those_go_that_are_too_many)
 DEFINE_TEST(a_layout_may_tell_more_instances_than_its_vgpus_need)
 {
 	static const char made[] =
-		"0000:02:00.0/mig/mode 1; 0000:02:00.0/mig/layout 1g.5gb*2 3g.20gb; "
+		"0000:02:00.0/mig/mode 1; 0000:02:00.0/mig/layout 1g.5gb*3 3g.20gb; "
 		"0000:02:00.0/enabled 1; 0000:02:00.0/virtfn0/profile A100-1-5C; "
 		"0000:02:00.0/virtfn1/profile A100-1-5Q";
 
-	CHECK_STR(asked(WITH_MIG("1g.5gb*2 3g.20gb", "{A100-1-5C: 1, A100-1-5Q: 1}")), made);
+	CHECK_STR(asked(WITH_MIG("1g.5gb*3 3g.20gb", "{A100-1-5C: 1, A100-1-5Q: 1}")), made);
 	CHECK_IN(asked(WITH_MIG("1g.5gb 3g.20gb", "{A100-1-5C: 1, A100-1-5Q: 1}")),
 		 "f:2: mig/layout of 0000:02:00.0 is to be 1g.5gb*2, and line 2 says 1g.5gb "
 		 "3g.20gb");
