@@ -33,6 +33,7 @@ static void on_patched(struct sync *s, const struct reply *r)
 {
 	struct node_labels *l = s->labels;
 	struct err err = r->err;
+	bool soon = r->away || r->status == 409; /* others write the Node, too */
 
 	if (!err.code && brake_taken(l->sent, now_ms())) {
 		fail(&err, EBUSY,
@@ -47,12 +48,12 @@ static void on_patched(struct sync *s, const struct reply *r)
 		return;
 	}
 	/* An operator's label may be refused, or gone, without the others. */
-	if (l->with_beside && !r->away)
+	if (l->with_beside && !soon)
 		l->beside_at = now_ms() + AGAIN_MS;
 	else
-		l->patch_at = now_ms() + (r->away ? SOON_MS : AGAIN_MS);
+		l->patch_at = now_ms() + (soon ? SOON_MS : AGAIN_MS);
 	source_by(&l->work, l->patch_at);
-	if (r->away)
+	if (soon)
 		return;
 	fail_wrap(&err, "the states of NVIDIA's labels cannot be written to node %s", s->o->node);
 	sync_say(s, SAY_LABELS, err.text);

@@ -10,7 +10,7 @@ list that always goes on); unwilling NAME (the status
 of that object is refused); late NAME (the first write of that object is answered a second later than the watch tells that
 somebody took its labels); flood N (as good, and N claims of this node that mean no device);
 labels (as good, and the core Node node1 is as it is written, each write by pcidevfs-sync a line of PORTFILE.node; those with
-the text in PORTFILE.hold are carried out once it is gone, those with the text in PORTFILE.refuse meet 403; labels alone:
+the text in PORTFILE.hold are carried out once it is gone, those with the text in PORTFILE.refuse meet 403, PORTFILE.conflict 409; labels alone:
 the cluster has none of Harvester's kinds). What it was asked stands in PORTFILE.asked, with the time in ms, the credential, and an Event's
 reason. With CERT and KEY it speaks TLS; it takes the port that PORTFILE already names; it listens at $ADDRESS."""
 import http.server
@@ -202,6 +202,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
                 time.sleep(0.02)
             if self.is_of("refuse"):
                 self.refuse(403, "nodes is forbidden")
+                return
+            if self.is_of("conflict"):
+                self.refuse(409, "the object has been modified")
                 return
         with lock:
             o = objects.setdefault(place, {})

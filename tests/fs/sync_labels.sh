@@ -149,8 +149,15 @@ hold A2-8Q set_to "$V/$last/profile" 'NVIDIA A2-8Q'
 wait_for 20 labelled vgpu.config.state success
 have '2 NVIDIA A2-8Q ' || fail "vGPUs: $(vgpus)"
 is "$V/$last/profile" 'NVIDIA A2-8Q'
+
+# Others write the Node at that moment.
+echo begun >"$D/api.conflict"
+: >"$D/api.node"
 label vgpu.config '"A2-2Q"'
-wait_for 20 agreed A2-2Q
+wait_for 20 grep -q begun "$D/api.node"
+sleep 0.5
+rm "$D/api.conflict"
+wait_for 5 agreed A2-2Q
 
 # The daemon dies in the midst, as the label is removed: what it has not done is no success.
 midst A2-8Q label vgpu.config null
