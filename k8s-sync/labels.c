@@ -258,9 +258,12 @@ static struct label_step step_of(struct node_labels *l, enum label_id id, bool s
 
 static void end_others(struct node_labels *l, const char *workload, json_object **body)
 {
-	for (enum label_id id = 0; id < NODE_LABELS; id++)
-		if (label_ends(workload, id))
-			label_end(id, &l->now[id], body);
+	for (enum label_id id = 0; id < NODE_LABELS; id++) {
+		if (!label_ends(workload, id))
+			continue;
+		label_end(id, &l->now[id], body);
+		l->v[id].stale = true;
+	}
 }
 
 /* Returns true if the next label's turn has come. */

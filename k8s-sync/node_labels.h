@@ -18,7 +18,7 @@ struct labelled {
 	bool heeded;
 	bool planned, running, ran, failed, repeated, finished, waits;
 	struct stat file; /* as it was looked at last; st_ino 0: not there */
-	bool stale;	  /* the file has changed: the plan does not count any more */
+	bool stale;	  /* as the file has changed: the plan does not count any more */
 	struct label_plan plan;
 	char begun[LABEL_NOTE];	     /* the note of the change that has begun last; "": none has */
 	char before[LABEL_NOTE];     /* what was agreed before it */
