@@ -61,8 +61,9 @@ static bool has_line(const struct layout *l, const struct layout_line *line)
 	return false;
 }
 
-/* Has somebody else written since the layout was read, as another apply that ran beside this one?
- * Then there is more to do than was done. Why the same would be asked again, nobody knows here. */
+/* Has somebody else written since the layout was read, as another apply beside this one does? Then
+ * the layout asks for lines that were not just done. One that was done and is asked for again is not
+ * repeated: its value may wait for a reset of the card. */
 static bool asks_more(struct cli *cli, const struct layout *done, struct layout *ret)
 {
 	struct err none = { 0 };
