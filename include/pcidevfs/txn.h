@@ -166,6 +166,9 @@ struct former {
 void engine_recover(struct engine *e, const struct former *former);
 /* Does an operation that is not restore's run on the device? Call it with the model locked. */
 bool engine_acts(struct engine *e, const struct device *dev);
+/* Is nothing of the file left once it reads so? As method.down; "" is such a value where that says
+ * nothing. Call it with the model locked. */
+bool engine_takes_away(const struct engine *e, const struct request *request);
 /* Appends a line about operations that could not be resumed, if any. */
 void engine_health(struct engine *e, struct out *o);
 

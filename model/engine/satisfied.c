@@ -19,6 +19,13 @@ static const struct key *parent_of(const struct op_log *log, const struct reques
 	return NULL;
 }
 
+bool engine_takes_away(const struct engine *e, const struct request *request)
+{
+	const struct method *m = e ? method_find(e->conf.world.methods, request) : NULL;
+
+	return m && m->down ? m->down(e->conf.model, request) : !request->value[0];
+}
+
 bool satisfied_by_absence(struct txn *t, const struct request *request)
 {
 	const struct method *method = method_find(t->engine->conf.world.methods, request);

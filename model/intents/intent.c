@@ -144,12 +144,6 @@ static int forget_absent(struct rewrite *w, const struct request *request, const
 	return 0;
 }
 
-static bool is_unset(const struct request *request)
-{
-	return !request->value[0] ||
-	       (!strcmp(request->file, "pooled") && strcmp(request->value, "0") != 0);
-}
-
 /* NULL: nothing is stored for it. */
 static const struct record *record_of(const struct rewrite *w, const struct device *dev)
 {
@@ -337,7 +331,7 @@ static int follow_request(struct rewrite *w, const struct request *request, bool
 	if (!k) /* as reset: nothing of it is stored */
 		return 0;
 	if (request_resolve(m, request, &found) || !(dev = model_find(m, &found.dev))) {
-		if (begins || !is_unset(request))
+		if (begins || !engine_takes_away(w->in->e, request))
 			return 0;
 		return k == &persist_claim || k->made_by ? release_absent(w, request, k, err)
 							 : forget_absent(w, request, k, err);
