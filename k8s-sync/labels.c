@@ -221,7 +221,7 @@ static void wait_told(struct node_labels *l, enum label_id id)
 
 /* Which value counts: what has begun is told its end before another one does, or none. */
 static const char *value_of(const struct node_labels *l, enum label_id id,
-			    char begun[static LABEL_NOTE], bool *ret_settles)
+			    char begun[static LABEL_VALUE + 1], bool *ret_settles)
 {
 	const char *value = label_value(id, l->now, l->fallback);
 
@@ -270,7 +270,7 @@ static void end_others(struct node_labels *l, const char *workload, json_object 
 static bool turn(struct node_labels *l, enum label_id id)
 {
 	struct labelled *v = &l->v[id];
-	char begun[LABEL_NOTE];
+	char begun[LABEL_VALUE + 1];
 	bool settles;
 	const char *value = value_of(l, id, begun, &settles);
 	struct label_step step;
@@ -313,7 +313,7 @@ static bool turn(struct node_labels *l, enum label_id id)
 /* What has begun and does not count any more comes first: a workload ends what it made. */
 static bool all_settle(struct node_labels *l)
 {
-	char begun[LABEL_NOTE];
+	char begun[LABEL_VALUE + 1];
 	bool settles;
 
 	for (enum label_id id = 0; id < NODE_LABELS; id++) {

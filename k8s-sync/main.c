@@ -73,8 +73,9 @@ static int parse_options(int argc, char **argv, struct options *ret)
 		    ret->default_workload);
 		return -EINVAL;
 	}
-	if (ret->default_vgpu_config && strlen(ret->default_vgpu_config) > LABEL_VALUE) {
-		say("--default-vgpu-config: \"%s\" is longer than a label's value, %d bytes",
+	if (ret->default_vgpu_config && (strlen(ret->default_vgpu_config) > LABEL_VALUE ||
+					 strchr(ret->default_vgpu_config, ' '))) {
+		say("--default-vgpu-config: \"%s\" has a space, or is longer than a label's value, %d bytes",
 		    ret->default_vgpu_config, LABEL_VALUE);
 		return -EINVAL;
 	}

@@ -85,6 +85,15 @@ void label_plan(enum label_id id, const char *value, const struct label_source *
 		STR_COPY(ret->note, copied);
 }
 
+/* Does the note say what is carried out? */
+static bool is_agreed(const char *note)
+{
+	const char *rest = note ? strchr(note, ' ') : NULL;
+
+	return note && *note &&
+	       !(rest && (!strcmp(rest, LABEL_BEGUN) || !strcmp(rest, LABEL_ENDED)));
+}
+
 struct label_step label_decide(const struct label_case *c)
 {
 	const struct label_plan *plan = c->plan;
@@ -101,7 +110,7 @@ struct label_step label_decide(const struct label_case *c)
 	if (c->ran || !plan->n)
 		return (struct label_step){ LABEL_REST, "success", plan->note };
 	if (c->settles)
-		return (struct label_step){ LABEL_REST, c->before && *back ? "success" : "failed",
+		return (struct label_step){ LABEL_REST, is_agreed(c->before) ? "success" : "failed",
 					    back };
 	return (struct label_step){ LABEL_RUN, c->repeated ? NULL : "pending",
 				    *plan->begun ? plan->begun : NULL };

@@ -85,7 +85,7 @@ bool label_ends(const char *workload, enum label_id other);
 /* Adds that to a merge patch of the Node, and makes one if *patch is NULL. */
 void label_end(enum label_id id, const struct label_now *now, json_object **patch);
 /* Has a change of a value begun, and not been told its end? Gets the value. */
-bool label_begun(const struct label_now *now, char ret[static LABEL_NOTE]);
+bool label_begun(const struct label_now *now, char ret[static LABEL_VALUE + 1]);
 /* Has it vGPUs? A workload leaves it then. */
 bool label_has_vgpus(const struct tree_inventory *inv, const struct tree_device *gpu);
 #define LABEL_VGPUS "it has vGPUs; end them first"

@@ -176,13 +176,13 @@ bool label_goes_on(const struct label_now *now)
 	return strstr(now->note, LEFT " ") || strstr(now->note, SEEN " ");
 }
 
-bool label_begun(const struct label_now *now, char ret[static LABEL_NOTE])
+bool label_begun(const struct label_now *now, char ret[static LABEL_VALUE + 1])
 {
-	size_t len = strlen(now->note), n = strlen(LABEL_BEGUN);
+	size_t n = strcspn(now->note, " ");
 
-	if (len <= n || strcmp(now->note + len - n, LABEL_BEGUN))
+	if (!n || n > LABEL_VALUE || strcmp(now->note + n, LABEL_BEGUN))
 		return false;
-	snprintf(ret, LABEL_NOTE, "%.*s", (int)(len - n), now->note);
+	snprintf(ret, LABEL_VALUE + 1, "%.*s", (int)n, now->note);
 	return true;
 }
 

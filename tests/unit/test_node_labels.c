@@ -207,6 +207,31 @@ DEFINE_TEST(node_labels_nvswitches)
 		      "| | container" ALL_SEEN);
 }
 
+/* Anybody who may write the Node writes its notes. */
+DEFINE_TEST(node_labels_notes_of_others)
+{
+	static const struct {
+		const char *note, *begun;
+	} rows[] = {
+		{ "a begun", "a" },
+		{ " begun", NULL },
+		{ "a b begun", NULL },
+		{ "a 0123456789abcdef", NULL },
+		{ "a23456789-123456789-123456789-123456789-123456789-123456789-123 begun",
+		  "a23456789-123456789-123456789-123456789-123456789-123456789-123" },
+		{ "a23456789-123456789-123456789-123456789-123456789-123456789-1234 begun", NULL },
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct label_now now = { 0 };
+		char begun[LABEL_VALUE + 1] = "-";
+
+		STR_COPY(now.note, rows[i].note);
+		CHECK_EQ(label_begun(&now, begun), rows[i].begun != NULL);
+		CHECK_STR(begun, rows[i].begun ?: "-");
+	}
+}
+
 DEFINE_TEST(node_labels_layouts)
 {
 	static const char nic[] = "version: v1\nlayouts:\n"
@@ -350,7 +375,11 @@ DEFINE_TEST(node_labels_states)
 	CHECK_STR(decided(VGPU_LABEL, "pending", "a begun",
 			  (struct label_case){ .plan = &bad, .settles = true }),
 		  "0 " STATE("failed") ENDED);
-	/* Nothing was agreed before. */
+	/* Nothing was agreed before, or not any more. */
+	CHECK_STR(
+		decided(VGPU_LABEL, "pending", "a begun",
+			(struct label_case){ .plan = &plan, .before = "b ended", .settles = true }),
+		"0 " STATE("failed") ",\"annotations\":{\"pcidevfs/vgpu.config\":\"b ended\"}}}");
 	CHECK_STR(decided(VGPU_LABEL, "pending", "a begun",
 			  (struct label_case){ .plan = &plan, .before = "", .settles = true }),
 		  "0 " STATE("failed") ",\"annotations\":{\"pcidevfs/vgpu.config\":null}}}");
