@@ -50,4 +50,13 @@ static inline bool brake_taken(struct brake *b, uint64_t now)
 	return true;
 }
 
+/* Is it over? Nothing was to be written again since it has waited. */
+static inline bool brake_over(struct brake *b, uint64_t now)
+{
+	if (!b->calm || now < b->calm)
+		return false;
+	*b = (struct brake){ 0 };
+	return true;
+}
+
 #endif

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/inventory.h"
+#include "k8s-sync/api/brake.h"
 #include "k8s-sync/nvidia/labels.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -394,4 +395,33 @@ DEFINE_TEST(node_labels_states)
 		  "\"container\"}}}");
 	CHECK_STR(decided(WORKLOAD_LABEL, "", "container", (struct label_case){ .plan = &all }),
 		  "0 -");
+}
+
+/* ---- somebody undoes what is written */
+
+DEFINE_TEST(node_labels_undone)
+{
+	struct brake b = { 0 };
+	uint64_t now = 1000;
+
+	for (int i = 1; i < FIGHT_TIMES; i++) {
+		brake_send(&b, 7);
+		CHECK(!brake_taken(&b, now));
+		CHECK(!brake_over(&b, now));
+	}
+	brake_send(&b, 7);
+	CHECK(brake_taken(&b, now));
+	CHECK_EQ(brake_until(&b, 7), now + CALM_MS);
+	CHECK(!brake_over(&b, now + CALM_MS - 1));
+	/* Once more, and then it stays. */
+	now += CALM_MS;
+	brake_send(&b, 7);
+	CHECK(!brake_over(&b, now));
+	CHECK(brake_taken(&b, now));
+	now += CALM_MS;
+	CHECK(brake_over(&b, now));
+	CHECK(!brake_over(&b, now));
+	CHECK_EQ(brake_until(&b, 7), 0);
+	brake_send(&b, 7);
+	CHECK(!brake_taken(&b, now));
 }
