@@ -40,7 +40,6 @@ static void on_patched(struct sync *s, const struct reply *r)
 		     "node %s: somebody else undoes what is written to it for NVIDIA's labels; that is written once a minute until it stays",
 		     s->o->node);
 		sync_say(s, SAY_LABELS, err.text);
-		source_by(&l->work, l->sent->calm);
 		return;
 	}
 	if (!err.code) {
@@ -363,9 +362,12 @@ static void on_turn(struct source *source)
 	say_dra(l);
 	if (beside(l, &body))
 		patch(l, NODE_LABELS, body, true);
-	for (size_t i = 0; i < ARRAY_SIZE(l->brakes) && !s->patching; i++)
+	for (size_t i = 0; i < ARRAY_SIZE(l->brakes) && !s->patching; i++) {
 		if (brake_over(&l->brakes[i], now_ms()))
 			sync_say(s, SAY_LABELS, "");
+		else if (l->brakes[i].calm)
+			source_by(&l->work, l->brakes[i].calm);
+	}
 }
 
 /* ---- start and end */
