@@ -98,8 +98,8 @@ enum label_act {
 
 struct label_step {
 	enum label_act act;
-	const char *state,
-		*note; /* that the Node shall have; NULL: as it is. note: often the plan's */
+	/* That the Node shall have; NULL: as it is. note: often the plan's own. */
+	const char *state, *note;
 };
 
 /* plan: of the value, as the file and the tree are; NULL: none is made yet. ran: its transactions
