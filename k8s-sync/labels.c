@@ -298,7 +298,8 @@ static bool turn(struct node_labels *l, enum label_id id)
 		l->change = step.act == LABEL_REST ? CHANGE_NONE :
 			    step.act == LABEL_RUN  ? CHANGE_RUNS :
 						     CHANGE_UNKNOWN;
-		with_beside = beside(l, &body);
+		/* Alone it is said below, and braked as such. */
+		with_beside = (body || step.act != LABEL_REST) && beside(l, &body);
 	}
 	/* Nothing is changed before the Node says so. */
 	if (body && (!patch(l, id, body, with_beside) || step.act == LABEL_RUN || settles))
