@@ -5,33 +5,19 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "fs/internal.h"
 #include "fs/inventory.h"
-#include "fs/stash.h"
+#include "baretree.h"
 #include "facts.h"
-#include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "test.h"
 
 #define UUID "8f0b2c1e-4d11-4c1c-9b7f-0a1b2c3d4e5f"
 
-/* A tree as the daemon makes it, but for FUSE. */
 static struct tree *start(void)
 {
 	static struct tree_conf conf = { .boot_id = "boot" };
-	struct tree *t;
-	size_t size;
-	bool found;
-	void *arena;
-	int fd;
 
-	CHECK_EQ(stash_create(&fd, NULL), 0);
-	CHECK_EQ(stash_attach(fd, &conf.stash, NULL), 0);
-	arena = stash_region(conf.stash, STASH_MODEL, &size);
-	CHECK_EQ(model_new(arena, size, &conf.model, &found, NULL), 0);
-	CHECK_EQ(tree_new(&conf, &t, NULL), 0);
-	CHECK_EQ(tree_start(t, NULL, -1, 1, NULL), 0);
-	return t;
+	return bare_tree(&conf);
 }
 
 static struct key put(struct tree *t, const char *id, const char *claim)

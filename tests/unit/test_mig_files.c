@@ -6,12 +6,10 @@
 #include <sys/stat.h>
 
 #include "fs/ctl/lines.h"
-#include "fs/internal.h"
 #include "fs/request.h"
-#include "fs/stash.h"
+#include "baretree.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/mig.h"
-#include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 #include "test.h"
@@ -34,17 +32,8 @@ static void start(uint32_t caps)
 	static struct tree_conf conf = { .boot_id = "boot" };
 	struct device *d;
 	struct key key;
-	size_t size;
-	bool found;
-	void *arena;
-	int fd;
 
-	CHECK_EQ(stash_create(&fd, NULL), 0);
-	CHECK_EQ(stash_attach(fd, &conf.stash, NULL), 0);
-	arena = stash_region(conf.stash, STASH_MODEL, &size);
-	CHECK_EQ(model_new(arena, size, &conf.model, &found, NULL), 0);
-	CHECK_EQ(tree_new(&conf, &tree, NULL), 0);
-	CHECK_EQ(tree_start(tree, NULL, -1, 1, NULL), 0);
+	tree = bare_tree(&conf);
 	CHECK(key_make(BUS_PCI, CARD, &key));
 	model_lock(conf.model);
 	d = model_edit(conf.model, &key, true);
