@@ -78,7 +78,7 @@ static int still_ours(struct job *job, const char *tree, struct err *err)
 void label_forget(struct labelled *v)
 {
 	label_plan_free(&v->plan);
-	v->planned = v->ran = v->failed = v->finished = v->stale = false;
+	v->planned = v->finished = v->stale = false;
 	v->next = v->refused = 0;
 	v->again = 0;
 }
@@ -98,10 +98,9 @@ static void fails(struct node_labels *l, enum label_id id, const struct err *err
 
 	label_event(l, id, v->plan.value, false, "Refused", err->text);
 	v->refused++;
-	v->failed = label_rows[id].state;
-	if (!v->failed && v->plan.err.code)
+	if (!label_rows[id].state && v->plan.err.code)
 		return;
-	if (!v->failed)
+	if (!label_rows[id].state)
 		label_plan_left(&v->plan, v->next);
 	if (!v->again) /* once for all GPUs of an attempt */
 		try_again(l, v);
@@ -163,7 +162,7 @@ static void on_ran(struct job *job, const struct err *err)
 			layout_blame(&v->plan.layout, &said);
 		fails(l, j->id, &said);
 	}
-	v->ran = ++v->next >= v->plan.n;
+	v->next++;
 	free(job->lines);
 	free(j);
 }
@@ -232,7 +231,7 @@ void label_review(struct node_labels *l, enum label_id id, const char *value)
 {
 	struct labelled *v = &l->v[id];
 	bool due = v->again && v->again <= now_ms();
-	bool midst = v->next && !v->ran; /* of its transactions */
+	bool midst = v->next && v->next < v->plan.n; /* of its transactions */
 
 	if (!value || strcmp(v->plan.value, value) || v->stale) {
 		v->repeated = false;

@@ -194,12 +194,17 @@ static void finish(struct node_labels *l, enum label_id id)
 					 : "done");
 }
 
+static bool has_failed(const struct node_labels *l, enum label_id id)
+{
+	return l->v[id].refused && label_rows[id].state;
+}
+
 /* It does not count any more. */
 static void abandon(struct node_labels *l, enum label_id id)
 {
 	struct labelled *v = &l->v[id];
 
-	if (!v->finished && !v->failed && !v->plan.err.code) /* those have been told */
+	if (!v->finished && !has_failed(l, id) && !v->plan.err.code) /* those have been told */
 		label_event(
 			l, id, v->plan.value, false, "Abandoned",
 			"it does not count any more, and was carried out in part or not at all");
@@ -238,8 +243,8 @@ static struct label_step step_of(struct node_labels *l, enum label_id id, bool s
 		.now = &l->now[id],
 		.plan = v->planned ? &v->plan : NULL,
 		.before = has_before ? v->before : NULL,
-		.ran = v->ran,
-		.failed = v->failed,
+		.ran = v->next && v->next >= v->plan.n,
+		.failed = has_failed(l, id),
 		.repeated = v->repeated,
 		.settles = settles,
 	});

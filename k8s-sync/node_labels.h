@@ -16,14 +16,14 @@ enum { SOON_MS = 1000, LOST_MS = 10000, AGAIN_MS = 60000, AGAIN_MAX_MS = 600000 
 struct labelled {
 	const char *path; /* of the layouts; NULL: the label has none */
 	bool heeded;
-	bool planned, running, ran, failed, repeated, finished, waits;
+	bool planned, running, repeated, finished, waits;
 	struct stat file; /* as it was looked at last; st_ino 0: not there */
 	bool stale;	  /* as the file has changed: the plan does not count any more */
 	struct label_plan plan;
 	char begun[LABEL_NOTE];	     /* the note of the change that has begun last; "": none has */
 	char before[LABEL_NOTE];     /* what was agreed before it */
 	bool done;		     /* some of it is, or may be */
-	size_t next; /* transaction */
+	size_t next; /* transaction; behind the last: they have ended */
 	size_t refused;
 	unsigned int pause, pace;
 	uint64_t again; /* ms: when it is tried again; 0: it is not */
