@@ -167,12 +167,13 @@ static void ensure_main(const struct at *at, enum kind_id id, const char *name,
 }
 
 /* Not applied: what an apply has set, and the next one does not, goes. A field that is there may be
- * a user's; one that is not comes later where its value was not known. */
+ * a user's, who was faster than we; one that is not comes later where its value was not known. */
 static void ensure_spec(const struct at *at, enum kind_id id, const char *name,
 			struct actions *list)
 {
 	_json_ json_object *want = json_object_new_object(), *patch = patch_of(at->was);
 	json_object *was = js_get(at->was, "spec"), *lacks = json_object_new_object();
+	_json_ json_object *empty = json_object_new_string("");
 	bool all = !object_has_spec(id, at->was);
 
 	js_set(want, "spec", json_object_new_object());
@@ -181,7 +182,9 @@ static void ensure_spec(const struct at *at, enum kind_id id, const char *name,
 		values_fill(want, id, at->dev);
 	json_object_object_foreach(js_get(want, "spec"), key, value)
 	{
-		if (all || !js_get(was, key))
+		json_object *has = js_get(was, key);
+
+		if (!has || (all && json_object_equal(has, empty)))
 			json_object_object_add(lacks, key, json_object_get(value));
 	}
 	js_set(patch, "spec", lacks);

@@ -67,6 +67,22 @@ DEFINE_TEST(sync_kinds_a_vgpu_is_made_from_either_side)
 	syncworld_free(&s);
 }
 
+/* Somebody asks while the object is made, before it has its spec. */
+DEFINE_TEST(sync_kinds_a_vgpu_that_is_asked_for_at_once_is_made)
+{
+	struct syncworld s;
+
+	syncworld_init(&s);
+	syncworld_device(&s, VF, OFF);
+	syncworld_object(&s, VGPU_DEVICE,
+			 "{\"metadata\":{\"name\":\"" VF_NAME
+			 "\",\"uid\":\"V\"},\"spec\":{\"address\":\"\","
+			 "\"enabled\":true,\"vGPUTypeName\":\"A2-4Q\"}}");
+	expect(syncworld_settle(&s), "ctl vgpudevices/" VF_NAME " " VF "/profile A2-4Q\n");
+	CHECK_STR(js_text(object(&s, VGPU_DEVICE, VF_NAME), "spec.address"), VF);
+	syncworld_free(&s);
+}
+
 DEFINE_TEST(sync_kinds_what_is_configured_is_adopted_and_not_wiped)
 {
 	struct syncworld s;
