@@ -11,15 +11,19 @@ is_settled() { true; } # no disk of this machine is mounted
 vf() { basename "$(readlink "$V/$gpu/virtfn$1")"; }
 written() { put "$T/ctl" "$1"; } # written LINES: one commit
 
-# What the kernel holds of each VF: its type, its parameters, and how many mediated devices are below it.
+# What the kernel holds of each VF: its type, its parameters, and the type of each mediated device below it. By few
+# processes, and without a seek, as kernel_state.
 vgpus() {
-	for v_dir in "$P/$gpu"/virtfn*; do
-		[ -e "$v_dir" ] || continue
-		v_type=$(cat "$v_dir/nvidia/current_vgpu_type" 2>/dev/null ||
-			basename "$(readlink "$v_dir"/????????-????-*/mdev_type)" .) # 0 and . are none
-		echo "$(basename "$(readlink "$v_dir")") type ${v_type:-.} $(cat "$v_dir/nvidia/vgpu_params" 2>/dev/null)"
-	done
-	v_n=$(cat "$P/$gpu/sriov_numvfs" 2>/dev/null) && echo "$gpu numvfs $v_n"
+	(
+		shopt -s nullglob
+		cd "$P/$gpu" 2>/dev/null || exit
+		stat -c %N -- virtfn* virtfn*/????????-????-*/mdev_type . 2>/dev/null
+		awk '{ print FILENAME, $0 }' virtfn*/nvidia/{current_vgpu_type,vgpu_params} sriov_numvfs
+	) | awk -v gpu=$gpu '{ sub(/^.?virtfn/, ""); n = int($0); end = $NF; gsub(/.*\/|\047$/, "", end) }
+		$1 == "sriov_numvfs" { print gpu, "numvfs", $2; next }
+		/^[0-9]+\047 -> / { vf[n] = end; next }
+		/mdev_type\047 -> / { print vf[n], "type", end; next }
+		/^[0-9]/ { sub(/[^ ]*\//, ""); print vf[n], $0 }'
 }
 
 # A mediated device that is made anew has another UUID; where one was, it keeps its own.

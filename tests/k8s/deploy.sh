@@ -99,10 +99,6 @@ exists() { # exists KIND NAME
 	kubectl get "$1" "$2"
 }
 
-gone() { # gone KIND NAME
-	! kubectl get "$1" "$2" >/dev/null 2>&1
-}
-
 away() { # away DAEMONSET: no pod of it is left
 	[ -z "$(kubectl -n pcidevfs get pod -l app="$1" -o name)" ]
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced by the tests before a genuine kubelet, after tests/fs/lib.sh.
 # shellcheck shell=bash disable=SC2034,SC2154
+. tests/k8s/gone.sh
 G=$D/g # the ground; a socket's path below it must be short
 K=$G/kubelet
 plugin_pid=

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # Sourced by the tests of pcidevfs-sync on a genuine API server, after tests/fs/lib.sh.
 # shellcheck shell=bash disable=SC2034,SC2154
+. tests/k8s/gone.sh
 G=$D/g
 N=node1
 sync_pid=
@@ -72,8 +73,4 @@ field() { # field KIND NAME JSONPATH
 
 reads() { # reads VALUE KIND NAME JSONPATH
 	[ "$(field "${@:2}")" = "$1" ]
-}
-
-gone() { # gone KIND NAME
-	! kubectl get "$1" "$2" >/dev/null 2>&1
 }
