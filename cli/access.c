@@ -202,7 +202,7 @@ int input_read(struct cli *cli, const char *path, char **ret_text, struct err *e
 	int fd = is_stdin ? STDIN_FILENO : opened;
 
 	if (fd < 0)
-		return fail(err, errno, "%s: %s", path, strerror(errno));
+		return fail(err, errno, "%s: %s", *path ? path : "''", strerror(errno));
 	return small_text(fd, is_stdin ? "stdin" : path,
 			  isatty(fd) ? -1 : (int)(cli->timeout_ms ?: INPUT_MS), ret_text, err);
 }
