@@ -18,7 +18,7 @@ struct head {
 	struct region_head region;
 	_Atomic uint64_t tail, head; /* tail moves before its line is overwritten, head after */
 	_Atomic uint64_t moved;
-	_Atomic uint64_t seq;
+	_Atomic uint64_t seq;	  /* moves after head */
 	_Atomic uint64_t written; /* ns of the calendar */
 	char text[] __attribute__((aligned(64)));
 };
@@ -40,40 +40,6 @@ struct ring_owners {
 	} v[OWNERS];
 };
 
-static bool is_ours(const struct head *h, const struct region_head *layout)
-{
-	return region_is(&h->region, layout) && h->tail <= h->head &&
-	       h->head - h->tail <= layout->size && h->moved <= h->head && h->head >> 62 == 0;
-}
-
-int ring_open(void *region, size_t size, const struct region_head *layout, struct ring **ret,
-	      struct err *err)
-{
-	struct ring *r = calloc(1, sizeof(*r));
-	struct head *h = region;
-
-	if (!r || size < sizeof(*h) + layout->size) {
-		free(r);
-		return fail_nomem(err);
-	}
-	if (!is_ours(h, layout)) {
-		memset(h, 0, sizeof(*h));
-		region_begin(&h->region, layout);
-	}
-	r->h = h;
-	pthread_mutex_init(&r->lock, NULL);
-	*ret = r;
-	return 0;
-}
-
-void ring_close(struct ring *r)
-{
-	if (!r)
-		return;
-	pthread_mutex_destroy(&r->lock);
-	free(r);
-}
-
 static void copy_in(struct head *h, uint64_t at, const char *text, size_t len)
 {
 	size_t place = at % h->region.size, first = h->region.size - place;
@@ -92,6 +58,62 @@ static void copy_out(const struct head *h, uint64_t at, char *buf, size_t len)
 		first = len;
 	memcpy(buf, h->text + place, first);
 	memcpy(buf + first, h->text, len - first);
+}
+
+static bool is_ours(const struct head *h, const struct region_head *layout)
+{
+	return region_is(&h->region, layout) && h->tail <= h->head &&
+	       h->head - h->tail <= layout->size && h->moved <= h->head && h->head >> 62 == 0;
+}
+
+static uint64_t seq_at(const struct head *h, uint64_t at)
+{
+	char text[32] = { 0 };
+	size_t len = h->head - at;
+
+	copy_out(h, at, text, len < sizeof(text) ? len : sizeof(text) - 1);
+	return strncmp(text, "seq=", 4) ? 0 : strtoull(text + 4, NULL, 10);
+}
+
+/* A process that was killed may have written a line, and not that it has used its number. */
+static void count_last(struct head *h)
+{
+	uint64_t at = h->head, seq;
+
+	at -= at > h->tail;
+	while (at > h->tail && h->text[(at - 1) % h->region.size] != '\n')
+		at--;
+	seq = seq_at(h, at);
+	h->seq = seq > h->seq ? seq : h->seq;
+}
+
+int ring_open(void *region, size_t size, const struct region_head *layout, struct ring **ret,
+	      struct err *err)
+{
+	struct ring *r = calloc(1, sizeof(*r));
+	struct head *h = region;
+
+	if (!r || size < sizeof(*h) + layout->size) {
+		free(r);
+		return fail_nomem(err);
+	}
+	if (!is_ours(h, layout)) {
+		memset(h, 0, sizeof(*h));
+		region_begin(&h->region, layout);
+	}
+	count_last(h);
+	r->h = h;
+	pthread_mutex_init(&r->lock, NULL);
+	*ret = r;
+	return 0;
+}
+
+void ring_close(struct ring *r)
+{
+	if (!r)
+		return;
+	pthread_mutex_destroy(&r->lock);
+	free(r);
 }
 
 void ring_set_share(struct ring *r, ring_share *share)
@@ -174,7 +196,7 @@ uint64_t ring_put(struct ring *r, const char *rest, size_t len)
 	if (len > h->region.size / 4)
 		return 0;
 	pthread_mutex_lock(&r->lock);
-	seq = ++h->seq;
+	seq = h->seq + 1;
 	n = (size_t)snprintf(number, sizeof(number), "seq=%llu ", (unsigned long long)seq);
 	make_room(r, n + len + 1);
 	copy_in(h, h->head, number, n);
@@ -182,6 +204,7 @@ uint64_t ring_put(struct ring *r, const char *rest, size_t len)
 	copy_in(h, h->head + n + len, "\n", 1);
 	h->written = now_real_ns();
 	h->head += n + len + 1;
+	h->seq = seq;
 	pthread_mutex_unlock(&r->lock);
 	return seq;
 }
@@ -214,11 +237,6 @@ bool ring_has(struct ring *r, uint64_t from, const char *end, size_t len)
 	return found;
 }
 
-uint64_t ring_seq(struct ring *r)
-{
-	return r->h->seq;
-}
-
 uint64_t ring_head(struct ring *r)
 {
 	return r->h->head;
@@ -229,19 +247,9 @@ struct ring_span ring_span(struct ring *r)
 	struct ring_span span;
 
 	pthread_mutex_lock(&r->lock);
-	span = (struct ring_span){ r->h->tail, r->h->head, r->h->moved, r->h->written };
+	span = (struct ring_span){ r->h->tail, r->h->head, r->h->moved, r->h->seq, r->h->written };
 	pthread_mutex_unlock(&r->lock);
 	return span;
-}
-
-/* The number of the first line that is left. Call it with the lock held. */
-static uint64_t first_seq(const struct head *h)
-{
-	char text[32] = { 0 };
-	size_t len = h->head - h->tail;
-
-	copy_out(h, h->tail, text, len < sizeof(text) ? len : sizeof(text) - 1);
-	return strncmp(text, "seq=", 4) ? h->seq + 1 : strtoull(text + 4, NULL, 10);
 }
 
 long ring_read(struct ring *r, uint64_t at, char *buf, size_t size, uint64_t *ret_tail,
@@ -256,7 +264,7 @@ long ring_read(struct ring *r, uint64_t at, char *buf, size_t size, uint64_t *re
 		copy_out(h, at, buf, (size_t)n);
 	} else {
 		*ret_tail = h->tail;
-		*ret_seq = first_seq(h) - 1;
+		*ret_seq = (seq_at(h, h->tail) ?: h->seq + 1) - 1;
 	}
 	pthread_mutex_unlock(&r->lock);
 	return n;

@@ -35,7 +35,6 @@ uint64_t ring_put(struct ring *r, const char *rest, size_t len);
 /* Is there a line that begins at this offset or later and ends with this text? */
 bool ring_has(struct ring *r, uint64_t from, const char *end, size_t len);
 
-uint64_t ring_seq(struct ring *r); /* of the last line */
 uint64_t ring_head(struct ring *r);
 /* Offsets of the text that is left. */
 struct ring_span {
@@ -43,7 +42,8 @@ struct ring_span {
 	/* What lies before it lay elsewhere until the tail came where it is: a place there is that
 	 * of who began to read since. */
 	uint64_t moved;
-	uint64_t written; /* time of the last line, ns of the calendar; 0: none */
+	uint64_t seq;	  /* of the last line */
+	uint64_t written; /* its time, ns of the calendar; 0: none */
 };
 struct ring_span ring_span(struct ring *r);
 /* Copies from offset at. Returns the length, 0 at the head; -1 if at lies before the tail:

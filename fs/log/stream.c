@@ -62,13 +62,12 @@ void stream_free(struct stream *s)
 
 struct cursor stream_start(struct stream *s, uint64_t generation)
 {
-	/* seq first: a line put in between is read then, not missed */
-	uint64_t seq = ring_seq(s->ring);
+	const struct ring_span span = ring_span(s->ring);
 
 	return (struct cursor){
-		.pos = ring_head(s->ring),
+		.pos = span.head,
 		.special = SPECIAL_HELLO,
-		.seq = seq,
+		.seq = span.seq,
 		.generation = generation,
 	};
 }

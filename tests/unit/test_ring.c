@@ -90,6 +90,29 @@ DEFINE_TEST(ring_survives_its_process)
 	ring_close(r);
 }
 
+/* Killed behind a line, before it was noted that its number is used. */
+DEFINE_TEST(ring_gives_no_number_twice)
+{
+	struct ring *r = open_ring();
+	uint64_t *seq = NULL;
+	struct out o = { 0 };
+
+	ring_put(r, "a", 1);
+	ring_put(r, "b", 1);
+	ring_close(r);
+	for (size_t at = 0; at < sizeof(space) - BYTES && !seq; at += sizeof(*seq))
+		seq = space[at] == 2 ? (uint64_t *)&space[at] : NULL;
+	CHECK(seq);
+	*seq = 1;
+	r = open_ring();
+	CHECK_EQ(ring_span(r).seq, 2);
+	CHECK_EQ(ring_put(r, "c", 1), 3);
+	ring_print(r, NULL, &o);
+	CHECK_STR(o.data, "seq=1 a\nseq=2 b\nseq=3 c\n");
+	out_free(&o);
+	ring_close(r);
+}
+
 DEFINE_TEST(ring_forgets_whole_lines)
 {
 	struct ring *r = open_ring();
