@@ -84,7 +84,8 @@ static void count_last(struct head *h)
 	while (at > h->tail && h->text[(at - 1) % h->region.size] != '\n')
 		at--;
 	seq = seq_at(h, at);
-	h->seq = seq > h->seq ? seq : h->seq;
+	if (seq > h->seq)
+		h->seq = seq;
 }
 
 int ring_open(void *region, size_t size, const struct region_head *layout, struct ring **ret,
