@@ -140,13 +140,14 @@ int server_start(struct server *s, const struct daemon_options *o, const char *m
 	if (!s->pid)
 		become_server(o, mountpoint, pair[1], holder);
 	r = s->pid < 0 ? -errno : 0;
-	close(pair[1]);
 	if (!r)
 		s->pidfd = (int)syscall(SYS_pidfd_open, s->pid, 0);
 	if (!r && s->pidfd < 0)
 		r = -errno;
-	/* The message waits in the socket, so the holder never waits for a dead process. */
+	/* The message waits in the socket, so the holder never waits for a dead process; its end is
+	 * open here until then, so that one that is dead already is met as any other that dies. */
 	r = r ? r : fdmsg_send(s->sock, what, sizeof(*what), fds, HANDOVER_FDS);
+	close(pair[1]);
 	s->since = now_ms();
 	wake(s);
 	if (!r)
