@@ -138,7 +138,7 @@ void metrics_show(const struct subject *s, struct out *o)
 	print_number(o, "pcidevfs_generation", "gauge", "Generation of the model.",
 		     model_generation(t->conf.model));
 	print_number(o, "pcidevfs_events_total", "counter", "Lines written to events.",
-		     ring_span(t->events).seq);
+		     ring_seq(t->events));
 	print_number(o, "pcidevfs_restarts_total", "counter",
 		     "Times that a new serving process took over the mount.",
 		     objects_starts(t->objects) - 1);

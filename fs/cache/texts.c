@@ -90,8 +90,8 @@ static struct stamp stamp_now(struct tree *t)
 	return (struct stamp){
 		.generation = model_generation(t->conf.model),
 		.heard = atomic_load(&t->heard),
-		.events = ring_span(t->events).seq,
-		.log = ring_span(t->log).seq,
+		.events = ring_seq(t->events),
+		.log = ring_seq(t->log),
 	};
 }
 

@@ -238,6 +238,11 @@ bool ring_has(struct ring *r, uint64_t from, const char *end, size_t len)
 	return found;
 }
 
+uint64_t ring_seq(struct ring *r)
+{
+	return r->h->seq;
+}
+
 uint64_t ring_head(struct ring *r)
 {
 	return r->h->head;

@@ -35,6 +35,8 @@ uint64_t ring_put(struct ring *r, const char *rest, size_t len);
 /* Is there a line that begins at this offset or later and ends with this text? */
 bool ring_has(struct ring *r, uint64_t from, const char *end, size_t len);
 
+/* These two wait for nobody; both as of one moment are in a span. */
+uint64_t ring_seq(struct ring *r); /* of the last line */
 uint64_t ring_head(struct ring *r);
 /* Offsets of the text that is left. */
 struct ring_span {

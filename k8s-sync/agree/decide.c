@@ -173,7 +173,6 @@ static void ensure_spec(const struct at *at, enum kind_id id, const char *name,
 {
 	_json_ json_object *want = json_object_new_object(), *patch = patch_of(at->was);
 	json_object *was = js_get(at->was, "spec"), *lacks = json_object_new_object();
-	_json_ json_object *empty = json_object_new_string("");
 	bool all = !object_has_spec(id, at->was);
 
 	js_set(want, "spec", json_object_new_object());
@@ -184,7 +183,8 @@ static void ensure_spec(const struct at *at, enum kind_id id, const char *name,
 	{
 		json_object *has = js_get(was, key);
 
-		if (!has || (all && json_object_equal(has, empty)))
+		if (!has || (all && json_object_is_type(has, json_type_string) &&
+			     !json_object_get_string_len(has)))
 			json_object_object_add(lacks, key, json_object_get(value));
 	}
 	js_set(patch, "spec", lacks);

@@ -17,7 +17,7 @@ vgpus() {
 	(
 		shopt -s nullglob
 		cd "$P/$gpu" 2>/dev/null || exit
-		stat -c %N -- virtfn* virtfn*/????????-????-*/mdev_type . 2>/dev/null
+		stat -c %N -- virtfn* virtfn*/????????-????-*/mdev_type 2>/dev/null
 		awk '{ print FILENAME, $0 }' virtfn*/nvidia/{current_vgpu_type,vgpu_params} sriov_numvfs
 	) | awk -v gpu=$gpu '{ sub(/^.?virtfn/, ""); n = int($0); end = $NF; gsub(/.*\/|\047$/, "", end) }
 		$1 == "sriov_numvfs" { print gpu, "numvfs", $2; next }
