@@ -21,6 +21,7 @@
 #include "world.h"
 
 #define PROFILE_MS 30000
+#define MAKE_TRIES 3
 
 /* ---- why a driver has refused to make one */
 
@@ -157,27 +158,38 @@ static int explain_taken(struct vgpu_job *j, struct err *err)
 		    j->dev.intent.mdev);
 }
 
-/* The list was right a moment ago, so a refusal may mean that a sibling was faster. */
+/* By the driver's list of now: a sibling may have been faster, or have left. */
+static bool has_room(struct vgpu_job *j)
+{
+	const struct vgpu_type *t;
+
+	j->world->look(j->b, j->step, j->ms, &j->types);
+	t = types_find(&j->types, j->step->value, NULL);
+	return t && t->available > 0;
+}
+
 static int explain_make(struct vgpu_job *j, int rc, struct err *err)
 {
 	int r = explain(j, "profile", rc, err);
-	const struct vgpu_type *t;
 
 	if (r)
 		return r;
 	if (rc == -EEXIST)
 		return explain_taken(j, err);
-	j->world->look(j->b, j->step, j->ms, &j->types);
-	t = types_find(&j->types, j->step->value, NULL);
-	if (rc == -ENOSPC || !t || t->available <= 0)
+	if (rc == -ENOSPC || !has_room(j))
 		return vgpu_refuse_now(j->b, &j->step->dev, j->step->value, err);
 	return fail(err, EIO,
 		    "%s of %s was refused by its driver: %s; it is not a vGPU now; dmesg may say why",
 		    j->step->value, j->step->dev.name, strerror(-rc));
 }
 
+/*
+ * Without mediated devices a full card and all else is EIO. If there is room afterwards, a sibling
+ * may have been faster and have left again, so the driver is asked once more.
+ */
 static int make(struct vgpu_job *j, struct err *err)
 {
+	int tries = MAKE_TRIES;
 	struct vgpu as = { 0 };
 	const struct vgpu_type *t = types_find(&j->types, j->step->value, NULL);
 	/* An earlier step may have made room. If there is none any more the driver refuses. */
@@ -198,7 +210,9 @@ static int make(struct vgpu_job *j, struct err *err)
 		return vgpu_refuse_now(j->b, &j->step->dev, j->step->value, err);
 	STR_COPY(as.id, t->id);
 	STR_COPY(as.uuid, j->dev.intent.mdev);
-	rc = j->world->become(j->b, j->step, j->ms, &j->now, &as);
+	do
+		rc = j->world->become(j->b, j->step, j->ms, &j->now, &as);
+	while (rc == -EIO && !j->world->mediated && --tries && has_room(j));
 	return rc ? explain_make(j, rc, err) : 0;
 }
 

@@ -75,6 +75,17 @@ $(vf 2)/profile none
 $(vf 3)/profile none
 commit
 " || fail "$(cat $T/last_error)"
+# Where a full card has no word of its own, one that says no and lists room is asked again, but not for ever.
+if [ "$world" = vfio ]; then
+	set_to "$V/$b/profile" none
+	ctl nth 1 fail EIO
+	set_to "$V/$b/profile" "NVIDIA LAB-8Q"
+	ctl met
+	set_to "$V/$b/profile" none
+	ctl nth 1 from EIO
+	refused EIO "$V/$b/profile" "NVIDIA LAB-8Q" "was refused by its driver"
+	ctl nth 0
+fi
 put $T/ctl "$(for i in 0 1 2 3; do echo "$(vf $i)/profile NVIDIA LAB-4Q"; done)
 $(vf 1)/claim alice
 commit
