@@ -44,6 +44,7 @@ tell_state() { # what the daemon knows, for whoever reads why a test has failed
 wait_for() { # wait_for SECONDS COMMAND...: until it succeeds
 	w_end=$(deadline "$1")
 	shift
+	{ echo "$*" >"$D/awaited"; } 2>/dev/null # tests/run tells it of a test that has used up its time
 	until "$@" >/dev/null 2>&1; do
 		[ "$(ms)" -lt $w_end ] || fail "in vain: $*$(tell_state)"
 		sleep 0.02
