@@ -343,6 +343,7 @@ void model_remove(struct model *m, const struct key *key)
 		edit_peers(m, slot_current(m, i));
 	m->count--;
 	slot_current(m, i)->generation = atomic_fetch_add(&m->a->generation, 1) + 1;
+	m->a->slots[i].pending = CH_ALL; /* whatever was to be told before */
 	record_write(m, i, slot_current(m, i), (slot_word(m, i) & WORD_SECOND) | WORD_GONE);
 	dispatch_enqueue(m, i, model_generation(m));
 }

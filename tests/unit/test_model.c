@@ -132,6 +132,30 @@ DEFINE_TEST(what_changes_while_observers_hear_is_told_by_itself)
 	model_free(m);
 }
 
+DEFINE_TEST(what_goes_is_told_whole_whatever_was_to_be_told)
+{
+	struct model *m = model_on(new_arena(), false);
+	struct key key = pci_key("0000:01:00.0");
+	struct heard h = { 0 };
+
+	model_observe(m, &(struct observer){ hear, &h });
+	model_lock(m);
+	put_nic(m, "0000:01:00.0");
+	model_publish(m);
+	model_unlock(m);
+	model_dispatch(m);
+	model_lock(m);
+	model_edit(m, &key, false)->facts.numa_node = 1;
+	model_publish(m);
+	model_remove(m, &key);
+	model_unlock(m);
+	model_dispatch(m);
+	CHECK_EQ(h.n, 2);
+	CHECK_EQ(h.last[1].action, ACTION_REMOVE);
+	CHECK(h.last[1].bits == CH_ALL);
+	model_free(m);
+}
+
 static void die_hearing(void *ctx, const struct change *changes, size_t n)
 {
 	pthread_exit(NULL);
