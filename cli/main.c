@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* pcidevfs: what people type instead of writing to the tree. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,12 +118,22 @@ static unsigned int terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
+/* A standard file that is closed would give its number to a file of ours, which is then read or written
+ * in its place. Of this one each such use fails. */
+static void hold_places(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
 	int r;
 	struct cli cli = { .tree = getenv("PCIDEVFS_TREE") ?: "/run/pcidevfs",
 			   .width = terminal_width() };
 
+	hold_places();
 	/* The word that is completed may look like anything. */
 	if (argc > 1 && !strcmp(argv[1], "--complete")) {
 		parse(&cli, true, argc - 2, argv + 1);
