@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "client/name.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
@@ -67,6 +68,9 @@ static int check_use(struct cli *cli, const struct cli_verb *v, int words)
 			return wrong_use(v, "%s has no option --%s", v->name, options[i].name);
 	if (words < v->least || (v->most >= 0 && words > v->most))
 		return wrong_use(v, "%s does not take %d words", v->name, words);
+	if (cli->opt[OPT_KIND] && !is_device_kind(cli->opt[OPT_KIND]))
+		return wrong_use(v, "\"%.40s\" is not a kind; write one of " DEVICE_KINDS,
+				 cli->opt[OPT_KIND]);
 	if (cli->opt[OPT_TIMEOUT]) {
 		if (parse_factor(cli->opt[OPT_TIMEOUT], &seconds))
 			return wrong_use(v, "--timeout is a number of seconds from 0.001 to 1000");
