@@ -67,7 +67,8 @@ static int check_use(struct cli *cli, const struct cli_verb *v, int words)
 		if (cli->opt[i] && !verb_takes(v, i))
 			return wrong_use(v, "%s has no option --%s", v->name, options[i].name);
 	if (words < v->least || (v->most >= 0 && words > v->most))
-		return wrong_use(v, "%s does not take %d words", v->name, words);
+		return wrong_use(v, "%s has too %s words", v->name,
+				 words < v->least ? "few" : "many");
 	if (cli->opt[OPT_KIND] && !is_device_kind(cli->opt[OPT_KIND]))
 		return wrong_use(v, "\"%.40s\" is not a kind; write one of " DEVICE_KINDS,
 				 cli->opt[OPT_KIND]);
