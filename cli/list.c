@@ -2,6 +2,7 @@
 #include "list.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include "cli.h"
 #include "pcidevfs/table.h"
@@ -34,7 +35,7 @@ bool list_has(const struct cli *cli, const struct tree_device *d)
 	bool claimed = d && *device_says(d, "claim");
 	const char *kind = cli->opt[OPT_KIND];
 
-	return d && (!kind || !strcmp(device_says(d, "kind"), kind)) &&
+	return d && (!kind || !strcasecmp(device_says(d, "kind"), kind)) &&
 	       (!cli->opt[OPT_CLAIMED] || claimed) &&
 	       (!cli->opt[OPT_FREE] || (!claimed && !strcmp(device_says(d, "claimable"), "yes")));
 }

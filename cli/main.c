@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* pcidevfs: what people type instead of writing to the tree. */
 #include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "client/name.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
@@ -65,7 +67,11 @@ static int check_use(struct cli *cli, const struct cli_verb *v, int words)
 		if (cli->opt[i] && !verb_takes(v, i))
 			return wrong_use(v, "%s has no option --%s", v->name, options[i].name);
 	if (words < v->least || (v->most >= 0 && words > v->most))
-		return wrong_use(v, "%s does not take %d words", v->name, words);
+		return wrong_use(v, "%s has too %s words", v->name,
+				 words < v->least ? "few" : "many");
+	if (cli->opt[OPT_KIND] && !is_device_kind(cli->opt[OPT_KIND]))
+		return wrong_use(v, "\"%.40s\" is not a kind; write one of " DEVICE_KINDS,
+				 cli->opt[OPT_KIND]);
 	if (cli->opt[OPT_TIMEOUT]) {
 		if (parse_factor(cli->opt[OPT_TIMEOUT], &seconds))
 			return wrong_use(v, "--timeout is a number of seconds from 0.001 to 1000");
@@ -117,12 +123,22 @@ static unsigned int terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
+/* A standard file that is closed would give its number to a file of ours, which is then read or written
+ * in its place. Of this one each such use fails. */
+static void hold_places(void)
+{
+	for (int fd = 0; fd <= STDERR_FILENO; fd++)
+		if (fcntl(fd, F_GETFD) < 0)
+			open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
 int main(int argc, char **argv)
 {
 	int r;
 	struct cli cli = { .tree = getenv("PCIDEVFS_TREE") ?: "/run/pcidevfs",
 			   .width = terminal_width() };
 
+	hold_places();
 	/* The word that is completed may look like anything. */
 	if (argc > 1 && !strcmp(argv[1], "--complete")) {
 		parse(&cli, true, argc - 2, argv + 1);

@@ -75,6 +75,40 @@ int inventory_read(struct cli *cli, struct err *err)
 	return r || cli->inv.text ? r : tree_inventory_parse(text, &cli->inv, err);
 }
 
+int inventory_read_all(struct cli *cli, struct err *err)
+{
+	_free_ char *inventory = NULL, *intents = NULL;
+	struct out all = { 0 };
+	int r = tree_read(cli, "inventory", &inventory, err)
+			?: tree_read(cli, "intents", &intents, err);
+
+	if (r)
+		return r;
+	out_printf(&all, "%s", inventory);
+	for (char *rest = intents, *line; (line = line_next(&rest));)
+		if (strstr(line, " device=none ") && strstr(line, " claim="))
+			out_printf(&all, "%s\n", line);
+	return all.failed ? fail_nomem(err) : tree_inventory_parse(all.data, &cli->inv, err);
+}
+
+/* Nothing has the name: if list shows it of a device that is not there, err says why it is not. */
+static int refuse_absent(struct cli *cli, const char *name, int code, struct err *err)
+{
+	struct err none = { 0 };
+	const struct tree_device *d;
+
+	targets_free(&cli->targets);
+	tree_inventory_free(&cli->inv);
+	if (inventory_read_all(cli, &none) || target_find(&cli->inv, name, &cli->targets, &none))
+		return code;
+	d = cli->targets.v[0].device;
+	if (!d || !device_get(d, "identity")) /* which only intents has */
+		return code;
+	return fail(err, -code,
+		    "%s is %s: %s; to drop what is stored of it, write \"forget %s\" to ctl", d->id,
+		    device_says(d, "state"), device_says(d, "reason"), d->id);
+}
+
 /* The last target, if it is a VF of a PF that is there already. */
 static int settle(struct cli *cli, struct err *err)
 {
@@ -101,6 +135,8 @@ int targets_read(struct cli *cli, char **names, int n, struct err *err)
 		r = target_find(&cli->inv, names[i], &cli->targets, err);
 		if (r == -ENODEV && cli->targets.n == before && (events = tree_text(cli, "events")))
 			r = target_find_former(&cli->inv, events, names[i], &cli->targets, err);
+		if (r == -ENODEV || r == -ENOENT)
+			return refuse_absent(cli, names[i], r, err);
 		r = r ?: settle(cli, err);
 	}
 	return r;

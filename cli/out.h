@@ -37,6 +37,8 @@ struct json_object *device_lines(struct cli *cli, const struct target *t, const 
 
 /* Reads inventory into cli->inv. */
 int inventory_read(struct cli *cli, struct err *err);
+/* Likewise, with what intents has of claimed devices that are not there. */
+int inventory_read_all(struct cli *cli, struct err *err);
 /* Likewise if that is not done, and finds the devices for cli->targets; a VF named by its PF is
  * that of its address if it is there. */
 int targets_read(struct cli *cli, char **names, int n, struct err *err);

@@ -90,8 +90,8 @@ const struct cli_verb verbs[] = {
 	  "Its name is now. What NVIDIA's forms cannot say stands there as comments.", NULL,
 	  BIT(OPT_FORM), 0, 0, "", verb_export },
 	{ "watch", "", "changes as they happen, a line each; --top: a live table",
-	  "A line has the time, the device and its new values. watch goes on when the daemon is "
-	  "restarted, and ends with ctrl-C.",
+	  "A line has the time in UTC, the device and its new values. watch goes on when the daemon "
+	  "is restarted, and ends with ctrl-C.",
 	  "{time, id, action: add, change or remove, changed: {...}}, a line each.",
 	  JSON | CHOICE | BIT(OPT_TOP), 0, 0, "", verb_watch },
 	{ "log", "[DEV...]", "the last writes, and their verdicts", "Of all devices, or of these.",

@@ -34,6 +34,14 @@ bool device_dir(const char *id, char ret[static TARGET_DIR])
 	return true;
 }
 
+bool is_device_kind(const char *text)
+{
+	for (const char *p = DEVICE_KINDS; *p; p += strcspn(p, " "), p += *p == ' ')
+		if (strcspn(p, " ") == strlen(text) && !strncasecmp(p, text, strlen(text)))
+			return true;
+	return false;
+}
+
 int target_add(struct targets *t, const struct tree_device *d, struct err *err)
 {
 	struct target *more = more_rows(t->v, t->n, &t->cap, sizeof(*more));

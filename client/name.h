@@ -10,6 +10,10 @@
 /* The directory of the device with this id, below the tree. False: it is no id. */
 bool device_dir(const char *id, char ret[static TARGET_DIR]);
 
+/* As kind_name() of the daemon has them. */
+#define DEVICE_KINDS "pci sriov-gpu sriov-nic sriov vf vgpu mdev usb hub bridge"
+bool is_device_kind(const char *text);
+
 /* A device that somebody has named. */
 struct target {
 	const struct tree_device *device; /* NULL: a VF that does not exist yet */

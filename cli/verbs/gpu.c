@@ -115,7 +115,7 @@ static void put_instances(struct json_object *instances, struct json_object *pro
 		}
 		out_printf(out, "%c%c%c%c", mark, mark, mark, mark);
 	}
-	out_printf(out, "] MIG: %zu instances\n", n);
+	out_printf(out, "] MIG: %zu instance%s\n", n, n == 1 ? "" : "s");
 	for (size_t i = 0; (o = json_object_array_get_idx(instances, i)); i++)
 		out_printf(out, "  %c %s  %s  used=%s%s%s\n", letter(i), json_says(o, "placement"),
 			   json_says(o, "profile"), json_says(o, "used"),

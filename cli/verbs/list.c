@@ -29,27 +29,10 @@ static void put_devices(const struct cli *cli, struct out *out)
 	out_printf(out, "\n]}\n");
 }
 
-/* The inventory, and of intents what is claimed and not here. */
-static int read_both(struct cli *cli, struct err *err)
-{
-	_free_ char *inventory = NULL, *intents = NULL;
-	struct out all = { 0 };
-	int r = tree_read(cli, "inventory", &inventory, err)
-			?: tree_read(cli, "intents", &intents, err);
-
-	if (r)
-		return r;
-	out_printf(&all, "%s", inventory);
-	for (char *rest = intents, *line; (line = line_next(&rest));)
-		if (strstr(line, " device=none ") && strstr(line, " claim="))
-			out_printf(&all, "%s\n", line);
-	return all.failed ? fail_nomem(err) : tree_inventory_parse(all.data, &cli->inv, err);
-}
-
 int verb_list(struct cli *cli, struct err *err)
 {
 	struct out out = { 0 };
-	int r = read_both(cli, err);
+	int r = inventory_read_all(cli, err);
 
 	if (!r && cli->opt[OPT_JSON])
 		put_devices(cli, &out);

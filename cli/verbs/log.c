@@ -9,7 +9,7 @@
 
 static void put_write(struct out *out, struct json_object *o)
 {
-	out_printf(out, "%.19s %s %s=%s by %s uid %s: %s%s%s\n", json_says(o, "time"),
+	out_printf(out, "%.19sZ %s %s=%s by %s uid %s: %s%s%s\n", json_says(o, "time"),
 		   json_says(o, "id"), json_says(o, "file"),
 		   *json_says(o, "value") ? json_says(o, "value") : "none", json_says(o, "comm"),
 		   json_says(o, "uid"), json_says(o, "result"), *json_says(o, "text") ? " " : "",

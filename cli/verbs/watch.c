@@ -61,7 +61,7 @@ static void tell(struct watching *w, const char *action, const struct tree_devic
 	char clock[32];
 
 	strftime(clock, sizeof(clock), "%FT%TZ", gmtime_r(&at, &tm));
-	out_printf(&text, "%.8s %s %s", clock + 11, (now ?: before)->id, action);
+	out_printf(&text, "%s %s %s", clock + 11, (now ?: before)->id, action);
 	json_text(line, "time", clock);
 	json_text(line, "id", (now ?: before)->id);
 	json_text(line, "action", action);

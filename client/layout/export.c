@@ -180,24 +180,56 @@ static int export_ours(const struct layout_view *view, struct out *o, struct err
 
 /* ---- NVIDIA's forms */
 
-/* Does the form say it? vgpu-configs tell of a card with vGPUs that it has VFs, and of types in MIG
- * instances that it has these. */
-static bool is_said(const struct layout_view *view, const struct tree_device *d, const char *file,
-		    bool mig)
+/* How many vGPUs of the card are in instances of this profile; NULL: of any, or in none too. */
+static unsigned int count_vgpus(const struct layout_view *view, const struct tree_device *gpu,
+				const char *instance, size_t len)
 {
-	bool of_mig = !strncmp(file, "mig/", 4), made = false, backed = false;
+	unsigned int n = 0;
+	char in[32];
 
-	if (mig || (strcmp(file, "enabled") != 0 && !of_mig))
-		return mig ? of_mig : !strcmp(file, "profile");
 	for (size_t i = 0; i < view->inv->n; i++) {
 		const char *profile = device_says(&view->inv->devices[i], "profile");
 
-		if (!*profile || !device_is_of(&view->inv->devices[i], d->id))
-			continue;
-		made = true;
-		backed |= layout_mig_profile(profile, (char[32]){ 0 });
+		if (*profile && device_is_of(&view->inv->devices[i], gpu->id))
+			n += !instance || (layout_mig_profile(profile, in) && strlen(in) == len &&
+					   !memcmp(in, instance, len));
 	}
-	return of_mig ? backed : made;
+	return n;
+}
+
+/* Has the card just the MIG instances that its vGPUs need? */
+static bool is_needed(const struct layout_view *view, const struct tree_device *gpu,
+		      const char *layout)
+{
+	for (const char *p = layout; *p;) {
+		size_t word = strcspn(p, " "), bare = strcspn(p, " *");
+
+		if (layout_instances(layout, p, bare) != count_vgpus(view, gpu, p, bare))
+			return false;
+		p += word + strspn(p + word, " ");
+	}
+	return true;
+}
+
+/* Does the form say it? vgpu-configs tell of a card with vGPUs that it has VFs, and of types in MIG
+ * instances that it has these, and no others. */
+static bool is_said(const struct layout_view *view, const struct tree_device *d, const char *file,
+		    const char *now, bool mig)
+{
+	if (mig)
+		return !strncmp(file, "mig/", 4);
+	if (!strcmp(file, "enabled"))
+		return count_vgpus(view, d, NULL, 0);
+	if (!strcmp(file, "mig/layout"))
+		return is_needed(view, d, now);
+	if (strcmp(file, "mig/mode") != 0)
+		return !strcmp(file, "profile");
+	for (size_t i = 0; i < view->inv->n; i++)
+		if (device_is_of(&view->inv->devices[i], d->id) &&
+		    layout_mig_profile(device_says(&view->inv->devices[i], "profile"),
+				       (char[32]){ 0 }))
+			return true;
+	return false;
 }
 
 /* What they cannot say: who has what, and what is not theirs. */
@@ -212,7 +244,7 @@ static void put_rest(const struct layout_view *view, bool mig, struct out *o)
 		for (const struct layout_file *f = layout_files; f->name; f++) {
 			_free_ char *now = told(view, d, f, intents);
 
-			if (!now || is_said(view, d, f->name, mig))
+			if (!now || is_said(view, d, f->name, now, mig))
 				continue;
 			if (strcmp(f->name, "claim") != 0)
 				out_printf(o, "# not said here: %s of %s is %s\n", f->name, d->id,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -362,6 +363,62 @@ static bool needs_nothing(struct layout_work *w, struct layout_line *l, const ch
 	return l->was && reads(l->file, l->was, l->value);
 }
 
+/* A claim of a function, and its IOMMU group. */
+struct group_claim {
+	const char *group;
+	const struct layout_line *l;
+	unsigned int line; /* in the file, also once the line is marked as one that goes */
+};
+
+/* Those that need something come first in their group, then those that the file has first. */
+static int by_group(const void *left, const void *right)
+{
+	const struct group_claim *a = left, *b = right;
+
+	return strcmp(a->group, b->group) ?: !a->l->line - !b->l->line ?: a->l < b->l ? -1 : 1;
+}
+
+/* Returns how many there are. A vGPU is claimed without the others of its group. */
+static size_t find_claims(const struct layout_work *w, struct group_claim *ret)
+{
+	size_t n = 0;
+
+	for (const struct layout_line *l = w->out->v; l < w->out->v + w->out->n; l++) {
+		const struct tree_device *d = device_by_id(w->view->inv, l->id);
+
+		if (!d || strcmp(l->file, "claim") || device_get(d, "profile"))
+			continue;
+		ret[n] = (struct group_claim){ device_says(d, "iommu_group"), l, l->line };
+		n += *ret[n].group != '\0';
+	}
+	return n;
+}
+
+/* A group has one owner. The tree would refuse both lines together, but it gets only those that need
+ * something: then each apply would undo the other. */
+static int refuse_discord(struct layout_work *w, const struct group_claim *claims, size_t n)
+{
+	const struct group_claim *of = claims, *first, *last;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct group_claim *c = &claims[i];
+
+		if (strcmp(of->group, c->group))
+			of = c;
+		if (!of->l->line || !strcmp(of->l->value, c->l->value))
+			continue;
+		first = of->l < c->l ? of : c;
+		last = first == of ? c : of;
+		return layout_fail(
+			w, EINVAL, last->line,
+			"claim of %s is to be %s, and line %u says %s of %s, which shares "
+			"IOMMU group %s with it",
+			last->l->id, last->l->value, first->line, first->l->value, first->l->id,
+			of->group);
+	}
+	return 0;
+}
+
 static void drop(struct layout_line *l)
 {
 	free(l->id);
@@ -372,8 +429,9 @@ static void drop(struct layout_line *l)
 int layout_settle(struct layout_work *w)
 {
 	_free_ char *intents = w->view->text(w->view->ctx, NULL, "intents");
+	_free_ struct group_claim *claims = NULL;
 	struct layout *l = w->out;
-	size_t n = 0;
+	size_t n = 0, n_claims;
 	int r = find_vfs(w, false);
 
 	for (size_t i = 0; i < l->n && !r; i++)
@@ -381,12 +439,16 @@ int layout_settle(struct layout_work *w)
 	for (size_t i = 0; i < l->n && !r; i++)
 		r = refuse_without_vf(w, &l->v[i]);
 	r = r ?: find_vfs(w, true);
-	if (r)
-		return r;
+	claims = r ? NULL : calloc(l->n + 1, sizeof(*claims));
+	if (!claims)
+		return r ?: fail_nomem(w->err);
+	n_claims = find_claims(w, claims);
 	/* Marked first: a line that goes may still tell what another one needs. */
 	for (size_t i = 0; i < l->n; i++)
 		if (needs_nothing(w, &l->v[i], intents))
 			l->v[i].line = 0;
+	qsort(claims, n_claims, sizeof(*claims), by_group);
+	r = refuse_discord(w, claims, n_claims);
 	for (size_t i = 0; i < l->n; i++) {
 		if (l->v[i].line)
 			l->v[n++] = l->v[i];
@@ -394,7 +456,7 @@ int layout_settle(struct layout_work *w)
 			drop(&l->v[i]);
 	}
 	l->n = n;
-	return 0;
+	return r;
 }
 
 void layout_free(struct layout *l)

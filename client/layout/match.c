@@ -54,17 +54,6 @@ static bool is_in(const struct tree_device *d, const char *key, const char *valu
 	return value[0] && !layout_is_vf(d) && !strcmp(device_says(d, key), value);
 }
 
-/* As kind_name() of the daemon has them. */
-#define KINDS "pci sriov-gpu sriov-nic sriov vf vgpu mdev usb hub bridge"
-
-static bool can_be_kind(const char *value)
-{
-	for (const char *p = KINDS; *p; p += strcspn(p, " "), p += *p == ' ')
-		if (strcspn(p, " ") == strlen(value) && !strncasecmp(p, value, strlen(value)))
-			return true;
-	return false;
-}
-
 static bool can_be_ids(const char *value)
 {
 	static const char hex[] = "0123456789abcdefABCDEF";
@@ -80,7 +69,7 @@ static const struct match_key match_keys[] = {
 	{ "drm", true, is_called },
 	{ "serial", true, is_called },
 	{ "slot", true, is_in, .none = "no device is in slot" },
-	{ "kind", false, is_called, can_be_kind, "a kind; write one of " KINDS },
+	{ "kind", false, is_called, is_device_kind, "a kind; write one of " DEVICE_KINDS },
 	{ "ids", false, has_ids, can_be_ids, "a pair of ids; write for example 10de:25b6" },
 };
 

@@ -191,6 +191,7 @@ static int refuse_absent(struct model *m, const struct method *const *methods,
 {
 	const struct device *parent = model_find(m, request_parent(request));
 	const struct method *maker;
+	const char *file;
 	char id[KEY_NAME + 8];
 
 	if (!parent)
@@ -204,10 +205,10 @@ static int refuse_absent(struct model *m, const struct method *const *methods,
 			    "%s has no virtfn%u, and will have none at the end of this transaction",
 			    parent->key.name, request->child - 1u);
 	maker = method_maker(methods, parent);
+	file = parent->facts.own_vfs ? "enabled" : maker ? maker->file : "sriov_numvfs";
 	return fail(err, ENODEV, "%s has no virtfn%u, it has %d VFs; write its %s first",
 		    parent->key.name, request->child - 1u,
-		    parent->facts.num_vfs > 0 ? parent->facts.num_vfs : 0,
-		    maker ? maker->file : "sriov_numvfs");
+		    parent->facts.num_vfs > 0 ? parent->facts.num_vfs : 0, file);
 }
 
 static int check_item(struct model *m, const struct plan_item *it, struct err *err)

@@ -30,8 +30,9 @@ static const char machine[] = HEAD
 	"0000:03:00.0 vendor=0x10de device=0x1eb8 class=0x030200 kind=pci claim=none\n"
 	"0000:04:00.0 vendor=0x10de device=0x2330 class=0x030200 kind=pci\n"
 	"0000:05:00.0 vendor=0x8086 device=0x10fb class=0x020000 kind=sriov-nic netdev=enp5s0 "
-	"sriov_totalvfs=8 sriov_numvfs=2 claim=none\n"
-	"0000:05:10.0 vendor=0x8086 device=0x10ed kind=vf physfn=0000:05:00.0 claim=alice pooled=1\n"
+	"sriov_totalvfs=8 sriov_numvfs=2 claim=none iommu_group=7\n"
+	"0000:05:10.0 vendor=0x8086 device=0x10ed kind=vf physfn=0000:05:00.0 claim=alice pooled=1 "
+	"iommu_group=7\n"
 	"0000:05:10.2 vendor=0x8086 device=0x10ed kind=vf physfn=0000:05:00.0 claim=none pooled=1\n"
 	"mdev/70a78f40-0039-4f74-85f4-b4d8d1dd3cf4 kind=mdev parent=0000:03:00.0 "
 	"profile=\"GRID T4-8Q\" claim=admin\n"
@@ -231,6 +232,9 @@ DEFINE_TEST(a_layout_of_our_form_says_all_that_the_tree_can)
 		{ OURS("match: {address: 05:10.0}, mac: 02:00:00:00:00:01}, {match: {address: 05:10.2}, "
 		       "mac: 02:00:00:00:AB:02"),
 		  "" },
+		/* Of one IOMMU group, and so already. */
+		{ OURS("match: {address: 05:10.0}, claim: alice}, {match: {address: 05:00.0}, claim: none"),
+		  "" },
 		/* What is stored of a VF that is not there would come with it. */
 		{ OURS("match: {address: 02:00.0}, enabled: 1, vfs: {1-2: {profile: none}, 3: {mac: none}}"),
 		  "0000:02:00.0/enabled 1; 0000:02:00.0/virtfn2/profile none (hidden)" },
@@ -299,6 +303,13 @@ DEFINE_TEST(what_is_no_layout_is_refused_with_its_line)
 		{ "version: v1\nlayouts:\n  a:\n  - {match: {address: 05:10.0}, claim: x}\n"
 		  "  - {match: {address: 05:00.0}, vfs: {0: {claim: y}}}",
 		  "f:5: claim of 0000:05:10.0 is to be y, and line 4 says x" },
+		/* An IOMMU group has one owner, also where one of them needs nothing. */
+		{ OURS("match: {address: 05:00.0}, claim: none}, {match: {address: 05:10.0}, claim: x"),
+		  "f:2: claim of 0000:05:10.0 is to be x, and line 2 says none of 0000:05:00.0, which "
+		  "shares IOMMU group 7 with it" },
+		{ "version: v1\nlayouts:\n  a:\n  - {match: {address: 05:00.0}, claim: x}\n"
+		  "  - {match: {address: 05:10.0}, claim: alice}",
+		  "f:5: claim of 0000:05:10.0 is to be alice, and line 4 says x of 0000:05:00.0" },
 		/* vGPUs without the VFs that they are. */
 		{ OURS("match: {address: 01:00.0}, enabled: 0, vgpus: {A2-4Q: 1}"),
 		  "f:2: enabled of 0000:01:00.0 is to be 1, and line 2 says 0" },

@@ -87,7 +87,7 @@ int nvml_load(struct nvml *n, const char *root, int root_fd, struct err *err)
 	if (fd < 0) {
 		fail(err, ENOENT,
 		     "%s has no " LIBRARY
-		     ": install the driver there, or name its root",
+		     ": install the driver there, or name its root with --driver-root",
 		     root);
 		return NVML_NO_LIBRARY;
 	}
