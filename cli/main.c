@@ -123,8 +123,8 @@ static unsigned int terminal_width(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) ? 0 : size.ws_col;
 }
 
-/* A standard file that is closed would give its number to a file of ours, which is then read or written
- * in its place. Of this one each such use fails. */
+/* A standard file that is closed would give its number to a file of ours, which is then read or
+ * written in its place. Of this one each such use fails. */
 static void hold_places(void)
 {
 	for (int fd = 0; fd <= STDERR_FILENO; fd++)
