@@ -135,7 +135,8 @@ static void hold_places(void)
 int main(int argc, char **argv)
 {
 	int r;
-	struct cli cli = { .tree = getenv("PCIDEVFS_TREE") ?: "/run/pcidevfs",
+	const char *tree = getenv("PCIDEVFS_TREE");
+	struct cli cli = { .tree = tree && *tree ? tree : "/run/pcidevfs",
 			   .width = terminal_width() };
 
 	hold_places();

@@ -108,8 +108,8 @@ const struct cli_verb verbs[] = {
 	{ "bundle", "", "what a support case needs, in one tar",
 	  "It has health, inventory, intents, log, events, metrics, versions, lines of the "
 	  "kernel's log about our devices, and lspci. The tree holds no secrets. What you may not "
-	  "read is named in the file missing. The tar is for its owner alone, and replaces no "
-	  "file.",
+	  "read, or what is not there without a daemon, is named in the file missing. The tar is "
+	  "for its owner alone, and replaces no file.",
 	  NULL, BIT(OPT_ANONYMOUS) | BIT(OPT_OUTPUT), 0, 0, "", verb_bundle },
 	{ 0 },
 };

@@ -144,22 +144,23 @@ int verb_bundle(struct cli *cli, struct err *err)
 	struct bundle b = { .cli = cli, .time = (uint64_t)time(NULL) };
 	time_t at = (time_t)b.time;
 	struct tm tm;
+	struct err none = { 0 };
 	char path[64];
-	int r = inventory_read(cli, err);
+	int r = inventory_read(cli, &none);
 
+	/* Without a daemon it is wanted most; but then nobody tells which names are to be left out. */
+	if (r && cli->opt[OPT_ANONYMOUS])
+		return fail(err, -r, "%s", none.text);
 	strftime(b.dir, sizeof(b.dir), "pcidevfs-%Y%m%d-%H%M%S", gmtime_r(&at, &tm));
 	snprintf(path, sizeof(path), "%s.tar", b.dir);
-	if (!r) {
-		find_names(&b);
-		add_files(&b);
-		for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
-			add_program(&b, i);
-		add(&b, "command.version", VERSION "\n");
-		add(&b, "missing", out_text(&b.missing));
-		tar_end(&b.tar);
-		r = b.tar.failed ? fail_nomem(err)
-				 : write_tar(&b, cli->opt[OPT_OUTPUT] ?: path, err);
-	}
+	find_names(&b);
+	add_files(&b);
+	for (size_t i = 0; i < ARRAY_SIZE(programs); i++)
+		add_program(&b, i);
+	add(&b, "command.version", VERSION "\n");
+	add(&b, "missing", out_text(&b.missing));
+	tar_end(&b.tar);
+	r = b.tar.failed ? fail_nomem(err) : write_tar(&b, cli->opt[OPT_OUTPUT] ?: path, err);
 	names_free(&b.names);
 	out_free(&b.tar);
 	out_free(&b.missing);
