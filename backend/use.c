@@ -161,13 +161,11 @@ int refuse_used(const char *before, const struct device *dev, struct err *err)
 
 int refuse_coming(const char *before, const struct device *dev, struct err *err)
 {
-	bool known = dev->facts.serial_known || dev->facts.serial;
-
 	if (!device_is_coming(dev))
 		return 0;
 	return fail(err, EBUSY, "%s%s is stored as claimed by %.100s, %s; write again", before,
 		    dev->key.name, dev->intended,
-		    known ? "which is being restored" : "and its card is not identified yet");
+		    device_is_known(dev) ? "which is being restored" : "and its card is not identified yet");
 }
 
 /* vfio-pci refuses a PF that has VFs and leaves it driverless; some drivers remove the VFs. */
