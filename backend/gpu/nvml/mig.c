@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* MIG as the driver tells it: modes, profiles, placements, instances and who uses them. */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
