@@ -32,14 +32,12 @@ int refuse_needed(const struct device *dev, bool force, struct err *err)
 		key_id(&dev->key, id), dev->facts.critical, key_id(&dev->key, id));
 }
 
-#define UNSURE "unsure "
-
 /* Writes "held by qemu (pid 7)"; false: no process holds it. The first holder is pid=N comm=NAME,
  * with the name quoted if necessary. */
 static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 {
 	const char *line = dev->facts.holder, *comm = strstr(line, "comm=");
-	const bool unsure = !strncmp(line, UNSURE, strlen(UNSURE));
+	const bool unsure = !strncmp(line, HOLDER_UNSURE, strlen(HOLDER_UNSURE));
 	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
 	long pid = 0;
 
@@ -49,7 +47,7 @@ static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 		comm++;
 		len -= 2;
 	}
-	line += unsure ? strlen(UNSURE) : 0;
+	line += unsure ? strlen(HOLDER_UNSURE) : 0;
 	if (sscanf(line, "pid=%ld", &pid) != 1 || !comm || !len)
 		snprintf(buf, USER_TEXT, "held by a process (%.*s)", (int)strcspn(line, "\n"),
 			 line);

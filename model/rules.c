@@ -200,9 +200,8 @@ static bool is_allocated(struct device *dev)
 
 static bool is_held(struct device *dev)
 {
-	static const char unsure[] = "unsure ";
 	const char *line = dev->facts.holder;
-	bool sure = strncmp(line, unsure, strlen(unsure)) != 0;
+	bool sure = strncmp(line, HOLDER_UNSURE, strlen(HOLDER_UNSURE)) != 0;
 
 	return line[0] && dev->facts.use == USE_GUEST &&
 	       because(dev, "%sheld open by a process, see holders", sure ? "" : "perhaps ");

@@ -154,7 +154,7 @@ static void print(const struct holders_search *search, const struct hold *rows, 
 			more++;
 		} else if (read_comm(search->s, rows[i].pid, comm, sizeof(comm))) {
 			out_printf(ret, "%s %spid=%d comm=\"%s\"\n", id,
-				   rows[i].unsure ? "unsure " : "", (int)rows[i].pid, comm);
+				   rows[i].unsure ? HOLDER_UNSURE : "", (int)rows[i].pid, comm);
 			shown++;
 		}
 	}
