@@ -20,7 +20,6 @@
 #include "pcidevfs/pci.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/pool.h"
-#include "pcidevfs/thread.h"
 #include "pcidevfs/util.h"
 #include "ops.h"
 #include "ready.h"

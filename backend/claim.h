@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A way of claiming devices: a row of claim.c, and the file with its functions. They serve the file
  * `claim` as a method's functions do (plan.h), for devices that the way takes. They record in
- * want.former what the device had before. */
+ * intent.former what the device had before. */
 #ifndef PCIDEVFS_BACKEND_CLAIM_H
 #define PCIDEVFS_BACKEND_CLAIM_H
 

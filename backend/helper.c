@@ -266,13 +266,6 @@ static const struct helper_request {
 #include "requests.def"
 };
 
-unsigned int helper_grace(enum helper_kind kind)
-{
-	return kind == HELPER_PROGRAM || kind == HELPER_NVML || kind == HELPER_NVML_SET
-		       ? PROGRAM_KILL_MS
-		       : 0;
-}
-
 static const struct helper_request *find_request(const char *name)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(requests); i++)

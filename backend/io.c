@@ -12,13 +12,11 @@
 #include <unistd.h>
 
 #include "pcidevfs/backend.h"
-#include "pcidevfs/confine.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/fdmsg.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
-#include "program.h"
 #include "wire.h"
 
 enum {

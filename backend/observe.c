@@ -13,7 +13,6 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pci.h"
-#include "pcidevfs/plan.h"
 #include "pcidevfs/util.h"
 
 struct around {

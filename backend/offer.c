@@ -8,7 +8,6 @@
 
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
 #include "pcidevfs/resource.h"
 #include "pcidevfs/util.h"

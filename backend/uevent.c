@@ -7,12 +7,11 @@
 #include "pcidevfs/key.h"
 #include "pcidevfs/util.h"
 
-enum { F_ACTION, F_DEVPATH, F_SUBSYSTEM, F_SLOT, F_DRIVER, F_DEVNAME, F_SEQNUM, F_COUNT };
+enum { F_ACTION, F_DEVPATH, F_SUBSYSTEM, F_SLOT, F_SEQNUM, F_COUNT };
 
 static const char *const field_names[F_COUNT] = {
 	[F_ACTION] = "ACTION=",	     [F_DEVPATH] = "DEVPATH=", [F_SUBSYSTEM] = "SUBSYSTEM=",
-	[F_SLOT] = "PCI_SLOT_NAME=", [F_DRIVER] = "DRIVER=",   [F_DEVNAME] = "DEVNAME=",
-	[F_SEQNUM] = "SEQNUM=",
+	[F_SLOT] = "PCI_SLOT_NAME=", [F_SEQNUM] = "SEQNUM=",
 };
 
 /* The kernel writes its own fields before those of drivers, so the first of a name counts. */
@@ -50,8 +49,6 @@ int uevent_parse(char *buf, size_t len, struct uevent *ret)
 		.devpath = values[F_DEVPATH],
 		.subsystem = values[F_SUBSYSTEM] ?: "",
 		.slot = values[F_SLOT] ?: "",
-		.driver = values[F_DRIVER] ?: "",
-		.devname = values[F_DEVNAME] ?: "",
 		.seqnum = seqnum,
 	};
 	return 0;

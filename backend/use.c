@@ -32,14 +32,12 @@ int refuse_needed(const struct device *dev, bool force, struct err *err)
 		key_id(&dev->key, id), dev->facts.critical, key_id(&dev->key, id));
 }
 
-#define UNSURE "unsure "
-
 /* Writes "held by qemu (pid 7)"; false: no process holds it. The first holder is pid=N comm=NAME,
  * with the name quoted if necessary. */
 static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 {
 	const char *line = dev->facts.holder, *comm = strstr(line, "comm=");
-	const bool unsure = !strncmp(line, UNSURE, strlen(UNSURE));
+	const bool unsure = !strncmp(line, HOLDER_UNSURE, strlen(HOLDER_UNSURE));
 	int len = comm ? (int)strcspn(comm + 5, "\n") : 0;
 	long pid = 0;
 
@@ -49,7 +47,7 @@ static bool holder_of(const struct device *dev, char buf[static USER_TEXT])
 		comm++;
 		len -= 2;
 	}
-	line += unsure ? strlen(UNSURE) : 0;
+	line += unsure ? strlen(HOLDER_UNSURE) : 0;
 	if (sscanf(line, "pid=%ld", &pid) != 1 || !comm || !len)
 		snprintf(buf, USER_TEXT, "held by a process (%.*s)", (int)strcspn(line, "\n"),
 			 line);
@@ -161,13 +159,11 @@ int refuse_used(const char *before, const struct device *dev, struct err *err)
 
 int refuse_coming(const char *before, const struct device *dev, struct err *err)
 {
-	bool known = dev->facts.serial_known || dev->facts.serial;
-
 	if (!device_is_coming(dev))
 		return 0;
 	return fail(err, EBUSY, "%s%s is stored as claimed by %.100s, %s; write again", before,
 		    dev->key.name, dev->intended,
-		    known ? "which is being restored" : "and its card is not identified yet");
+		    device_is_known(dev) ? "which is being restored" : "and its card is not identified yet");
 }
 
 /* vfio-pci refuses a PF that has VFs and leaves it driverless; some drivers remove the VFs. */

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "pcidevfs/util.h"
+#include "program.h"
 
 static void sent(struct iovec *part, size_t *n)
 {
@@ -73,4 +74,11 @@ int request_find(const char *name, enum helper_kind *ret_kind, bool *ret_reads)
 			return 0;
 		}
 	return -ENOSYS;
+}
+
+unsigned int helper_grace(enum helper_kind kind)
+{
+	return kind == HELPER_PROGRAM || kind == HELPER_NVML || kind == HELPER_NVML_SET
+		       ? PROGRAM_KILL_MS
+		       : 0;
 }

@@ -7,7 +7,6 @@
 #include "cli.h"
 #include "pcidevfs/table.h"
 #include "pcidevfs/util.h"
-#include "client/name.h"
 
 enum { COLUMNS = 9 };
 

@@ -212,8 +212,7 @@ static int find_one(const struct tree_inventory *inv, const char *name, struct t
 }
 
 /* The VF with this number of the last target, which is there only if the VF is. */
-static int find_vf(const struct tree_inventory *inv, const char *number, struct targets *t,
-		   struct err *err)
+static int find_vf(const char *number, struct targets *t, struct err *err)
 {
 	struct target *pf = &t->v[t->n - 1];
 	const char *vfs = device_says(pf->device, "sriov_totalvfs");
@@ -241,7 +240,7 @@ int target_find(const struct tree_inventory *inv, const char *name, struct targe
 		return find_one(inv, name, t, err);
 	snprintf(head, sizeof(head), "%.*s", (int)(vf - name), name);
 	r = find_one(inv, head, t, err);
-	return r ?: find_vf(inv, number, t, err);
+	return r ?: find_vf(number, t, err);
 }
 
 /* ---- names of before */

@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 
 #include "internal.h"
-#include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/pair.h"
 #include "pcidevfs/util.h"

@@ -2,7 +2,6 @@
 /* overview: one aligned table of all devices, for people. Its columns are rows of the tree that
  * inventory has too. A claimed device that is not here has a line as well, by its intent. */
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "pcidevfs/util.h"
 
 #define BIT(signal) (1ull << ((signal)-1))
 

@@ -2,7 +2,6 @@
 #define FUSE_USE_VERSION 312
 #include "writers.h"
 
-#include <errno.h>
 #include <fuse_lowlevel.h>
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Who hears of changes, in which order, and who waits until they did. */
 #include "pcidevfs/thread.h"
-#include "pcidevfs/util.h"
 #include "store.h"
 
 enum { BATCH = 256, PACK_MS = 200 };

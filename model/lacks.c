@@ -2,7 +2,6 @@
 /* The answer to a write to a file that a device lacks: why, and where to write instead. And what a
  * card lacks for vGPUs. */
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "pcidevfs/device.h"

@@ -3,12 +3,10 @@
  * of blocks. The whole record beside it is this process's: it is unpacked for who looks. If there
  * are many, they go again when nothing has changed for a while; who wants a copy adds none to
  * many. */
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
 #include "diff.h"
-#include "pcidevfs/util.h"
 #include "store.h"
 
 enum {

@@ -14,7 +14,7 @@ static const char *computed_name(const struct device *dev)
 	return dev->intent.pinned[0] ? dev->intent.pinned : dev->names.resource;
 }
 
-void resource_part(const char *address, char buf[static RESOURCE_PART])
+static void part_of(const char *address, char buf[static RESOURCE_PART])
 {
 	str_copy(buf, RESOURCE_PART, address);
 	for (char *c = buf; *c; c++)
@@ -36,7 +36,7 @@ static void own_name(const struct device *dev, char buf[static RESOURCE_NAME])
 	const char *own = dev->intent.own;
 	char part[RESOURCE_PART];
 
-	resource_part(dev->key.name, part);
+	part_of(dev->key.name, part);
 	if (own[0] && own[0] != '/')
 		str_copy(buf, RESOURCE_NAME, own);
 	else
@@ -101,7 +101,7 @@ void resource_choose(const char *address, bool (*taken)(void *ctx, const char *p
 {
 	char base[RESOURCE_PART];
 
-	resource_part(address, base);
+	part_of(address, base);
 	str_copy(buf, RESOURCE_PART, base);
 	/* No part that an address gives has a dot, so two devices never choose the same one. */
 	for (unsigned int n = 2; taken(ctx, buf); n++)

@@ -96,9 +96,16 @@ static void take_plan(struct budget *b, struct model *m, const struct key *card,
 	}
 }
 
-struct budget_sum budget_sum(const struct budget *b)
+/* Sums of the vGPUs that a budget has. */
+struct sum {
+	int64_t mib;
+	int32_t size; /* of each; -1: they differ, or one is unknown */
+	bool known;   /* all sizes are */
+};
+
+static struct sum sum_of(const struct budget *b)
 {
-	struct budget_sum s = { .size = b->n ? b->v[0].mib : -1, .known = true };
+	struct sum s = { .size = b->n ? b->v[0].mib : -1, .known = true };
 
 	for (size_t i = 0; i < b->n; i++) {
 		s.known &= b->v[i].mib > 0;
@@ -112,7 +119,7 @@ struct budget_sum budget_sum(const struct budget *b)
  * lack that type: then it has no other sizes than theirs, or one that would not fit beside them. */
 static void weigh(struct budget *b)
 {
-	struct budget_sum s = budget_sum(b);
+	struct sum s = sum_of(b);
 	int64_t largest = 0, listed = 0;
 	bool sure = !b->n || b->sizes == SIZES_MIXED;
 
@@ -171,7 +178,7 @@ struct budget *budget_new(struct model *m, const struct device *card, const stru
  * each of them lies. */
 static enum fit fit_by_size(const struct budget *b, const struct vgpu_type *t)
 {
-	struct budget_sum s = budget_sum(b);
+	struct sum s = sum_of(b);
 
 	if (!b->n)
 		return FIT_YES;
@@ -203,7 +210,7 @@ enum fit budget_fit(const struct budget *b, const struct vgpu_type *t, int32_t a
 
 void budget_why(const struct budget *b, const struct vgpu_type *t, char ret[static TYPE_WHY])
 {
-	struct budget_sum s = budget_sum(b);
+	struct sum s = sum_of(b);
 	const char *use = b->n == 1 ? "vGPU uses" : "vGPUs use";
 
 	ret[0] = '\0';
@@ -232,7 +239,7 @@ void budget_why(const struct budget *b, const struct vgpu_type *t, char ret[stat
 
 /* A smaller one lies wherever one of theirs has room; and each of them is in the way of at most one
  * larger one. */
-static bool would_fit(const struct budget *b, const struct budget_sum *s, const struct vgpu_type *t)
+static bool would_fit(const struct budget *b, const struct sum *s, const struct vgpu_type *t)
 {
 	return t->framebuffer_mib > 0 &&
 	       (t->framebuffer_mib < s->size || b->total / t->framebuffer_mib > (int64_t)b->n);
@@ -240,7 +247,7 @@ static bool would_fit(const struct budget *b, const struct budget_sum *s, const 
 
 static enum vgpu_sizes sizes_of(const struct budget *b)
 {
-	struct budget_sum s = budget_sum(b);
+	struct sum s = sum_of(b);
 	bool same = false, lacks = false;
 
 	if (!b->n)
@@ -264,7 +271,7 @@ static enum vgpu_sizes sizes_of(const struct budget *b)
 /* How many more: of each type at least one that the driver lists. */
 static int32_t left(const struct budget *b, const struct vgpu_type *t)
 {
-	int64_t mib = budget_sum(b).mib, n = 1;
+	int64_t mib = sum_of(b).mib, n = 1;
 
 	if (budget_is_mig(b, t))
 		n = budget_instances(b, t);

@@ -44,14 +44,6 @@ struct budget *budget_new(struct model *m, const struct device *card, const stru
  * out. */
 void budget_set(struct budget *b, const char *name, const char *type);
 
-/* Sums of the vGPUs that a budget has. */
-struct budget_sum {
-	int64_t mib;
-	int32_t size; /* of each; -1: they differ, or one is unknown */
-	bool known;   /* all sizes are */
-};
-struct budget_sum budget_sum(const struct budget *b);
-
 /* Is there room for one more of this type? available: how many of it the driver lists for a device
  * that is no vGPU, or -1. */
 enum fit budget_fit(const struct budget *b, const struct vgpu_type *t, int32_t available);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* What the host lacks for the vGPUs of a card, as far as the card itself does not show it; and when
  * the vGPUs that others make are looked at. */
-#include <stdio.h>
 #include <string.h>
 
 #include "backend/host.h"

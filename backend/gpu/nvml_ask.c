@@ -390,8 +390,7 @@ int nvml_ask(struct backend *b, struct step *step, unsigned int ms, const char *
 	bool asks = rights_of(request) != ROOT;
 	const char *const argv[] = { asks ? "nvml" : "nvml_set", request, NULL };
 	struct out said = { 0 };
-	int rc = io_call(b->io, argv, ms, &said, step && !asks ? &step->late : NULL,
-			 step ? &step->helper : NULL);
+	int rc = io_call(b->io, argv, ms, &said, asks ? NULL : &step->late, &step->helper);
 
 	if (!rc)
 		out_put(answer, out_text(&said), said.len);

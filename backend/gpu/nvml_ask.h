@@ -14,16 +14,13 @@ struct out;
 struct step;
 struct sysfs;
 
-/* Time limit of a request that only asks. */
-#define NVML_MS 10000
-
 /* More of an answer ends the program. */
 #define NVML_ANSWER 65536
 
 /* In the daemon: makes one request of pcidevfs-nvml, its words with blanks between ("create-instance
  * 0000:08:00.0 9 0 4"). It is killed after ms. Returns 0 and appends the lines of its answer, or
  * -errno with its sentence: -ETIMEDOUT only if it was late, and step->late (io.h) is NULL if it was
- * killed; -EOPNOTSUPP if there is no library. step: NULL for a request that only asks. */
+ * killed; -EOPNOTSUPP if there is no library. */
 int nvml_ask(struct backend *b, struct step *step, unsigned int ms, const char *request,
 	     struct out *answer, struct err *err);
 

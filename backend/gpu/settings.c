@@ -8,7 +8,6 @@
 
 #include "backend/internal.h"
 #include "backend/ops.h"
-#include "backend/use.h"
 #include "budget.h"
 #include "mig_plan.h"
 #include "nvml_ask.h"

@@ -47,8 +47,9 @@ static void cause_word(char buf[static WORD_MAX + 1], const char *text)
 		snprintf(buf, WORD_MAX + 1, "%016llx", (unsigned long long)fnv1a(FNV1A, text, n));
 }
 
-void scan_cause(char buf[static CAUSE_TEXT], enum cause_rank rank, const char *name,
-		const char *detail)
+/* The cause, of a kind that follows from the rank; detail may be "". */
+static void print_cause(char buf[static CAUSE_TEXT], enum cause_rank rank, const char *name,
+			const char *detail)
 {
 	char words[2][WORD_MAX + 1];
 
@@ -88,8 +89,9 @@ static void guard_found(void *ctx, const struct key *dev)
 	scan_need(reason->scan, dev, reason->rank, reason->cause, reason->text);
 }
 
-bool scan_guard(struct scan *scan, const char *path, enum cause_rank rank, const char *cause,
-		const char *text)
+/* Guards each device that the one at path hangs on (devpath.h). False: there is none. */
+static bool guard_at(struct scan *scan, const char *path, enum cause_rank rank, const char *cause,
+		     const char *text)
 {
 	struct reason reason = { scan, rank, cause, text };
 
@@ -188,8 +190,8 @@ bool items_guard(struct items *all, struct item *row, enum cause_rank rank, cons
 	row->used = true;
 	through(&all->chain, between, sizeof(between));
 	snprintf(text, sizeof(text), "%s %.32s %.120s%s", all->noun, row->name, what, between);
-	scan_cause(cause, rank, row->name, user);
-	return scan_guard(all->scan, row->path, rank, cause, text);
+	print_cause(cause, rank, row->name, user);
+	return guard_at(all->scan, row->path, rank, cause, text);
 }
 
 void items_walk(struct items *all, struct item *row, enum cause_rank rank, const char *what)
@@ -331,9 +333,9 @@ static int critical_consoles(struct scan *scan)
 		/* tty0, tty1; no ttyS0, whose keys come by a wire */
 		scan->text_console |= !strncmp(name, "tty", 3) && isdigit((unsigned char)name[3]);
 		snprintf(why, sizeof(why), "it carries the boot console %.32s", name);
-		scan_cause(cause, RANK_CONSOLE, name, "");
+		print_cause(cause, RANK_CONSOLE, name, "");
 		if (path)
-			scan_guard(scan, path, RANK_CONSOLE, cause, why);
+			guard_at(scan, path, RANK_CONSOLE, cause, why);
 	}
 	return 0;
 }

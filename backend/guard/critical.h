@@ -107,12 +107,6 @@ void *scan_grow(struct scan *scan, void *rows, size_t n, size_t *cap, size_t siz
 
 void scan_need(struct scan *scan, const struct key *dev, enum cause_rank rank, const char *cause,
 	       const char *text);
-/* Guards each device that the one at path hangs on (devpath.h). Returns false if there is none. */
-bool scan_guard(struct scan *scan, const char *path, enum cause_rank rank, const char *cause,
-		const char *text);
-/* The cause, of a kind that follows from the rank; detail may be "". */
-void scan_cause(char buf[static CAUSE_TEXT], enum cause_rank rank, const char *name,
-		const char *detail);
 /* Returns where a device of a class lies; the caller frees it. NULL if it does not exist. */
 char *scan_link(struct scan *scan, const char *class, const char *name);
 /* Reads a whole file of proc into *ret, which the caller frees. Returns 0 or -errno. */

@@ -175,14 +175,14 @@ static void need_mount(struct disks *disks, const struct mount_line *mount, enum
 
 /* ---- reasons */
 
-static void say_path(char buf[static WHAT_MAX], const char *what, const char *path)
+static void say_mounted(char buf[static WHAT_MAX], const char *path)
 {
 	size_t len = strlen(path);
 
 	if (len > POINT_MAX)
 		for (len = POINT_MAX - 3; len && ((unsigned char)path[len] & 0xc0) == 0x80; len--)
 			;
-	snprintf(buf, WHAT_MAX, "%s %.*s%s", what, (int)len, path, path[len] ? "..." : "");
+	snprintf(buf, WHAT_MAX, "is mounted on %.*s%s", (int)len, path, path[len] ? "..." : "");
 }
 
 static void mounted_as(struct disks *disks, enum cause_rank rank)
@@ -194,7 +194,7 @@ static void mounted_as(struct disks *disks, enum cause_rank rank)
 
 		if (!strcmp(m->point, "/") != (rank == RANK_ROOT))
 			continue;
-		say_path(what, "is mounted on", m->point);
+		say_mounted(what, m->point);
 		disks->all.detail = m->point;
 		need_mount(disks, m, rank, what);
 	}

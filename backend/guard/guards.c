@@ -92,7 +92,8 @@ static int apply_vfconf(struct backend *b, const struct device *dev, const struc
 /* The pid in a line such as "unsure pid=812 comm=...", or 0. */
 static pid_t pid_of(const char *text)
 {
-	const char *p = strncmp(text, "unsure ", 7) ? text : text + 7;
+	const size_t n = strlen(HOLDER_UNSURE);
+	const char *p = strncmp(text, HOLDER_UNSURE, n) ? text : text + n;
 	char number[12] = "";
 	uint64_t pid;
 

@@ -191,6 +191,5 @@ int hold_add(struct hold_found *found, const struct key *dev, pid_t pid, bool un
 /* Returns 0 or -errno. */
 int hold_walk(const struct sysfs *s, const struct hold_asker *asker, struct hold_nodes *nodes,
 	      struct hold_found *ret);
-void hold_found_free(struct hold_found *found);
 
 #endif

@@ -44,7 +44,7 @@ int hold_add(struct hold_found *found, const struct key *dev, pid_t pid, bool un
 	return 0;
 }
 
-void hold_found_free(struct hold_found *found)
+static void found_free(struct hold_found *found)
 {
 	free(found->holds);
 	free(found->anonymous);
@@ -154,7 +154,7 @@ static void print(const struct holders_search *search, const struct hold *rows, 
 			more++;
 		} else if (read_comm(search->s, rows[i].pid, comm, sizeof(comm))) {
 			out_printf(ret, "%s %spid=%d comm=\"%s\"\n", id,
-				   rows[i].unsure ? "unsure " : "", (int)rows[i].pid, comm);
+				   rows[i].unsure ? HOLDER_UNSURE : "", (int)rows[i].pid, comm);
 			shown++;
 		}
 	}
@@ -217,7 +217,7 @@ int holders_scan(const struct sysfs *s, const struct hold_asker *asker, const ch
 	if (!rc)
 		print_all(&search, ret);
 	hold_nodes_close(&search.nodes);
-	hold_found_free(&search.found);
+	found_free(&search.found);
 	free(search.who);
 	rc = rc ? rc : ret->failed ? -ENOMEM : 0;
 	return rc ? rc : search.found.hangs;

@@ -16,7 +16,6 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
-#include "pcidevfs/util.h"
 
 #define MDEV_MS 30000
 

@@ -173,7 +173,7 @@ static void forget(struct backend *b)
 	rows->n = n;
 }
 
-const struct ask_row ask_liveness = { "pulse", "whether the devices answer", .deadline_ms = 500,
+const struct ask_row ask_liveness = { "liveness", "whether the devices answer", .deadline_ms = 500,
 				      .batch = 256, .each_ms = 500, .period_ms = 2000,
 				      .on = CH_CLAIM | CH_FACT(driver) | CH_FACT(profile_id),
 				      .thread = ASKER_WATCH, .which = which_watched,

@@ -12,7 +12,6 @@
 #include "backend/program.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/io.h"
 #include "pcidevfs/pci.h"
 #include "pcidevfs/step.h"
 #include "pcidevfs/util.h"

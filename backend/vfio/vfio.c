@@ -11,7 +11,6 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/plan.h"
-#include "pcidevfs/util.h"
 #include "pcidevfs/valid.h"
 #include "backend/use.h"
 

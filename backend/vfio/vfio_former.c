@@ -7,10 +7,8 @@
 #include <string.h>
 
 #include "backend/claim.h"
-#include "backend/ops.h"
 #include "pcidevfs/device.h"
 #include "pcidevfs/err.h"
-#include "pcidevfs/util.h"
 #include "pcidevfs/valid.h"
 
 /* After a crash the device may be driverless or on vfio while its former driver is known. A VF

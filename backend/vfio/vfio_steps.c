@@ -5,7 +5,6 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "backend/bus.h"
 #include "backend/internal.h"

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Changes as they happen: a line each, or a table that is drawn again. */
-#include <errno.h>
 #include <json-c/json.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,5 +213,5 @@ int verb_watch(struct cli *cli, struct err *err)
 	if (cli->opt[OPT_TOP] && cli->opt[OPT_JSON])
 		return wrong_use(cli->verb, "--top has no JSON");
 	watch_run(cli->tree, &watcher, -1);
-	return fail(err, ENOMEM, "no memory");
+	return fail_nomem(err);
 }

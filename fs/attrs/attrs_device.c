@@ -11,7 +11,6 @@
 #include "fs/log/ring.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/names.h"
 #include "pcidevfs/txn.h"
 #include "pcidevfs/util.h"
 #include "rows.h"

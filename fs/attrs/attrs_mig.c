@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "fs/internal.h"
-#include "fs/inventory.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/mig.h"
 #include "pcidevfs/model.h"

@@ -10,7 +10,6 @@
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 #include "fs/log/record.h"
-#include "fs/log/ring.h"
 #include "rows.h"
 
 static const char readme[] =

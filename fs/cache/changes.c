@@ -6,8 +6,6 @@
  * kernel may hold a page lock until a read of that page is answered, and dropping the page waits
  * for it.
  */
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 

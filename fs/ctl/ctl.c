@@ -15,7 +15,6 @@
 #include "ctl_job.h"
 #include "fs/fault.h"
 #include "fs/journal.h"
-#include "lines.h"
 #include "pcidevfs/pool.h"
 #include "fs/log/record.h"
 #include "fs/request.h"

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
-#include <unistd.h>
 
 #include "options.h"
 

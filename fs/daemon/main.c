@@ -16,7 +16,6 @@
 #include "pcidevfs/backend.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/say.h"
-#include "pcidevfs/util.h"
 
 /* For udev, before a driver meets the function. */
 static int early(const struct daemon_options *o)

@@ -38,7 +38,8 @@ enum {
 
 const struct server server_none = { .pidfd = -1, .sock = -1, .fuse = -1 };
 
-void server_victim(pid_t pid)
+/* If memory is short the kernel kills this process before the holder, which restarts it. */
+static void make_victim(pid_t pid)
 {
 	char path[48];
 	FILE *f;
@@ -65,7 +66,7 @@ void server_child(pid_t holder)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	unsetenv("NOTIFY_SOCKET");
-	server_victim(getpid());
+	make_victim(getpid());
 }
 
 static void __attribute__((noreturn))
@@ -461,7 +462,7 @@ static void start(struct spawn *s, const struct daemon_options *o)
 	s->pid = backend_spawn(&o->roots, s->listen);
 	s->pidfd = s->pid > 0 ? (int)syscall(SYS_pidfd_open, s->pid, 0) : -1;
 	if (s->pidfd >= 0) {
-		server_victim(s->pid);
+		make_victim(s->pid);
 		return;
 	}
 	say("the process that starts helpers cannot be started: %s", strerror(errno));

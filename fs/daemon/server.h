@@ -88,8 +88,6 @@ bool server_forget(int stash, enum to_forget what);
 /* Call it first in a forked process: it ends with the holder, because two processes must never read
  * one connection; it takes signals again, and does not talk to the service manager. */
 void server_child(pid_t holder);
-/* If memory is short the kernel kills this process before the holder, which restarts it. */
-void server_victim(pid_t pid);
 /* Kills and reaps a child of the holder, if there is one, and closes its pidfd. */
 void server_reap(pid_t *pid, int *pidfd);
 

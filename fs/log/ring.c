@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "ring.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>

@@ -141,7 +141,6 @@ void device_derive(struct device *dev, struct peers peers);
 /* Fails with -EOPNOTSUPP and the sentence that the device does not have this file. */
 int device_lacks(const struct device *dev, const char *file, struct err *err);
 
-
 /* A PCI function made by another one, its parent. */
 bool device_is_vf(const struct device *dev);
 /* Is it known by its parent and its index or name there: a VF, or what a parent makes by name? */

@@ -16,6 +16,7 @@
 #define HOST_SERIAL 44 /* an NVMe drive's has 20 characters */
 #define NODES_TEXT 88
 #define HOLDER_NAME 96
+#define HOLDER_UNSURE "unsure " /* before one whose descriptors are not known */
 #define INTERFACES_TEXT 192
 #define VGPU_LACK 192
 #define CARD_HEALTH 224

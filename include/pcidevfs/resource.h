@@ -41,8 +41,7 @@ const char *resource_owner(struct model *m, const struct device *but, const char
 
 /* Has the intent a name with this part behind the slash? */
 bool resource_uses(const struct intent *w, const char *part);
-/* The part that an address gives, "0000_08_00_4"; and the first such part that is not taken. */
-void resource_part(const char *address, char buf[static RESOURCE_PART]);
+/* The part that an address gives, "0000_08_00_4", or the first one made of it that is not taken. */
 void resource_choose(const char *address, bool (*taken)(void *ctx, const char *part), void *ctx,
 		     char buf[static RESOURCE_PART]);
 

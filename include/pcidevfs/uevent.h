@@ -20,8 +20,6 @@ struct uevent {
 	const char *devpath;
 	const char *subsystem;
 	const char *slot; /* PCI_SLOT_NAME */
-	const char *driver;
-	const char *devname;
 	uint64_t seqnum; /* 0: none */
 };
 

@@ -55,10 +55,10 @@ void actions_free(struct action *a)
 
 /* ---- objects made of devices */
 
-static bool is_field(const struct kind *k, enum part part, const char *name)
+static bool is_annotation(const struct kind *k, const char *name)
 {
 	for (size_t i = 0; i < k->n_fields; i++)
-		if (k->fields[i].part == part && !strcmp(k->fields[i].name, name))
+		if (k->fields[i].part == ANNOTATION && !strcmp(k->fields[i].name, name))
 			return true;
 	return false;
 }
@@ -72,8 +72,7 @@ static void keep_notes(json_object *want, const struct kind *k, json_object *was
 		return;
 	json_object_object_foreach(m, key, value)
 	{
-		if (!strncmp(key, NOTE_PREFIX, strlen(NOTE_PREFIX)) &&
-		    !is_field(k, ANNOTATION, key))
+		if (!strncmp(key, NOTE_PREFIX, strlen(NOTE_PREFIX)) && !is_annotation(k, key))
 			js_set_meta(want, "annotations", key, json_object_get_string(value));
 	}
 }

@@ -6,7 +6,6 @@
 
 #include "agree.h"
 #include "inventory.h"
-#include "pcidevfs/util.h"
 
 #define NOTE_UID NOTE_PREFIX "claim-uid"
 

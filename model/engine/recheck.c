@@ -3,7 +3,6 @@
  * before the step if it has become old. */
 #include "operation.h"
 
-#include <errno.h>
 #include <stdlib.h>
 
 #include "pcidevfs/model.h"

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Requests that this operation has satisfied, although no fact shows it: the log does. */
-#include <errno.h>
-#include <stdlib.h>
 
 #include "operation.h"
 #include "pcidevfs/err.h"
 #include "pcidevfs/model.h"
-#include "pcidevfs/util.h"
 
 /* The parent of the request's device, which may be gone; NULL: it had none. */
 static const struct key *parent_of(const struct op_log *log, const struct request *request)

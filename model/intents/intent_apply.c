@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Restores intents. A pass matches records with devices, notes what needs no operation, and starts
  * operations for the rest. Each relevant change of a device triggers another pass. */
-#include <errno.h>
 #include <string.h>
 
 #include "intents.h"

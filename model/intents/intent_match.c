@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "intents.h"
-#include "persist.h"
 #include "pcidevfs/model.h"
 #include "pcidevfs/util.h"
 

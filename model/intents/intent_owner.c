@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* The owners of files of a device, and of the root: stored as intents. */
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "intents.h"

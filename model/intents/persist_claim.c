@@ -10,7 +10,7 @@
 
 /* ---- in the file */
 
-/* Pairs have keys of their own (record_set()); this key is for a device that had nothing. */
+/* Pairs have keys of their own; this key is for a device that had nothing. */
 static int former_parse(struct record *r, const char *text)
 {
 	r->intent.former_known = true;

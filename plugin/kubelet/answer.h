@@ -31,12 +31,11 @@ int request_size(size_t containers, size_t ids, struct err *err);
 int request_allocate(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err);
 int request_prestart(const uint8_t *msg, size_t len, struct kubelet_request *ret, struct err *err);
 void request_free(struct kubelet_request *r);
-/* Walks the ids of all containers in order, from at = { 0 } on; NULL: no more. */
+/* Walks the devices of all containers in order, from at = { 0 } on; NULL: no more. Leaves out what
+ * is not one of that resource, or, if NULL, of any. */
 struct request_at {
 	size_t container, id;
 };
-const char *request_next(const struct kubelet_request *r, struct request_at *at);
-/* Likewise, its devices; leaves out what is not one of that resource, or, if NULL, of any. */
 struct dev *request_dev(const struct devices *t, const char *resource,
 			const struct kubelet_request *r, struct request_at *at);
 

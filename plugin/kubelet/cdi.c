@@ -11,7 +11,6 @@
 #include "pcidevfs/say.h"
 #include "pcidevfs/util.h"
 
-#include "answer.h"
 
 struct cdi {
 	char *dir, *path, *fresh; /* written to fresh, then renamed to path */

@@ -99,7 +99,8 @@ void request_free(struct kubelet_request *r)
 	*r = (struct kubelet_request){ 0 };
 }
 
-const char *request_next(const struct kubelet_request *r, struct request_at *at)
+/* NULL: no more. */
+static const char *next_id(const struct kubelet_request *r, struct request_at *at)
 {
 	while (at->container < r->n && at->id == r->v[at->container].n)
 		*at = (struct request_at){ .container = at->container + 1 };
@@ -112,7 +113,7 @@ struct dev *request_dev(const struct devices *t, const char *resource,
 	struct dev *d = NULL;
 	const char *id;
 
-	while (!d && (id = request_next(r, at)))
+	while (!d && (id = next_id(r, at)))
 		d = devices_of_kubelet(t, resource, id);
 	return d;
 }
@@ -124,7 +125,7 @@ int request_check(const struct devices *t, const char *resource, const struct ku
 	const char *id;
 	char buf[512];
 
-	while ((id = request_next(r, &at))) {
+	while ((id = next_id(r, &at))) {
 		const struct dev *d = devices_of_kubelet(t, resource, id);
 		const char *why = d ? dev_sick(t, d, now, buf, sizeof(buf)) : NULL;
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* One completion queue for all servers and channels, and one thread that waits for it and handles
  * completions. (The core has no descriptor that epoll could wait for.) */
-#include <errno.h>
 #include <grpc/byte_buffer_reader.h>
 #include <signal.h>
 #include <string.h>

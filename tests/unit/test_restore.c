@@ -59,6 +59,8 @@ static const struct plug carded = { NIC, "0000:00/03.0/00.0", "igb", NULL, 0x152
 static const struct plug elsewhere = {
 	"0000:09:00.0", "0000:00/04.0/00.0", "igb", NULL, 0x1521, 77, 2, 0
 };
+static const struct plug vf1 = { "0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1 };
+static const struct plug vf2 = { "0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 2 };
 
 DEFINE_TEST(restore_knows_strangers_and_followers)
 {
@@ -151,14 +153,11 @@ DEFINE_TEST(restore_follows_a_card_that_was_read_in_part)
 
 DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 {
-	static const struct plug vf = {
-		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 2
-	};
 	static const struct plug late = { NIC, "0000:00/03.0/00.0", "", NULL, 0x1521, 0, 1, 0 };
 
 	request_boot(&nic);
 	CHECK_EQ(request_ask(NIC, "sriov_numvfs", "4"), 0);
-	request_plug(&vf);
+	request_plug(&vf2);
 	CHECK_EQ(request_ask("0000:02:10.2", "claim", "bob"), 0);
 	request_end();
 	request_boot(&late);
@@ -179,7 +178,7 @@ DEFINE_TEST(restore_makes_vfs_and_then_claims_them)
 	CHECK_EQ(request_state_of(NIC).intent.num_vfs, 4);
 	CHECK_EQ(request_state_of(NIC).intended_vfs, 0);
 	CHECK_EQ(request_state_of(NIC).intent.vf_claims[0], 1 << 2);
-	request_plug(&vf);
+	request_plug(&vf2);
 	request_calm();
 	CHECK_STR(request_state_of("0000:02:10.2").intent.claim, "bob");
 	request_plug(&nic); /* somebody took the VFs away */
@@ -215,13 +214,9 @@ static void others_write_0(struct device *dev)
 
 DEFINE_TEST(vfs_that_went_with_the_driver_come_back_with_it)
 {
-	static const struct plug vf = {
-		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 2
-	};
-
 	request_boot(&nic);
 	CHECK_EQ(request_ask(NIC, "sriov_numvfs", "4"), 0);
-	request_plug(&vf);
+	request_plug(&vf2);
 	CHECK_EQ(request_ask("0000:02:10.2", "claim", "bob"), 0);
 	request_unplug("0000:02:10.2");
 	request_edit(NIC, driver_goes);
@@ -232,7 +227,7 @@ DEFINE_TEST(vfs_that_went_with_the_driver_come_back_with_it)
 	request_calm();
 	CHECK_EQ(request_state_of(NIC).facts.num_vfs, 4);
 	request_expect_line("numvfs=4", "state=held");
-	request_plug(&vf);
+	request_plug(&vf2);
 	request_calm();
 	CHECK_STR(request_state_of("0000:02:10.2").intent.claim, "bob");
 	request_edit(NIC, driver_was_away);
@@ -245,17 +240,22 @@ DEFINE_TEST(vfs_that_went_with_the_driver_come_back_with_it)
 	request_end();
 }
 
+static void begin_with_claimed(const struct plug *vf)
+{
+	request_begin(false);
+	request_plug(&nic);
+	request_plug(vf);
+	request_restore();
+	CHECK_EQ(request_ask(vf->name, "claim", "bob"), 0);
+}
+
 DEFINE_TEST(restore_knows_claims_of_far_vfs)
 {
 	static const struct plug far = {
 		"0000:05:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 700
 	};
 
-	request_begin(false);
-	request_plug(&nic);
-	request_plug(&far);
-	request_restore();
-	CHECK_EQ(request_ask("0000:05:10.2", "claim", "bob"), 0);
+	begin_with_claimed(&far);
 	request_unplug("0000:05:10.2");
 	request_calm();
 	CHECK_EQ(request_state_of(NIC).intent.vf_claims[700 / 64], 1ull << 700 % 64);
@@ -271,15 +271,7 @@ static void says_vf1_is_claimed(struct device *dev)
  * driver. */
 DEFINE_TEST(no_vf_is_for_a_guest_once_nothing_is_stored)
 {
-	static const struct plug vf = {
-		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1
-	};
-
-	request_begin(false);
-	request_plug(&nic);
-	request_plug(&vf);
-	request_restore();
-	CHECK_EQ(request_ask("0000:02:10.2", "claim", "bob"), 0);
+	begin_with_claimed(&vf1);
 	request_calm();
 	CHECK_EQ(request_state_of(NIC).intent.vf_claims[0], 1 << 1);
 	CHECK_EQ(request_ask("0000:02:10.2", "claim", ""), 0);
@@ -295,15 +287,7 @@ DEFINE_TEST(no_vf_is_for_a_guest_once_nothing_is_stored)
 
 DEFINE_TEST(restore_keeps_a_vf_whose_pf_went_first)
 {
-	static const struct plug vf = {
-		"0000:02:10.2", "0000:00/03.0/00.0", "", NIC, 0x1520, 0, 9, 1
-	};
-
-	request_begin(false);
-	request_plug(&nic);
-	request_plug(&vf);
-	request_restore();
-	CHECK_EQ(request_ask("0000:02:10.2", "claim", "bob"), 0);
+	begin_with_claimed(&vf1);
 	request_unplug(NIC);
 	request_calm();
 	request_expect_line("claim=bob", ",vf1 ");

@@ -104,19 +104,26 @@ static void replace_last(struct model *m)
 	replace(m, 1, "other 1");
 }
 
-/* What a later stage plans on is taken by then. */
-DEFINE_TEST(a_later_stage_does_not_take_what_others_have_taken)
+/* `top` comes in a stage of its own, behind what happens before the look at the first one. */
+static void run_two_stages(struct bench *b, struct verdict *v, void (*between)(struct model *m))
 {
 	struct request w[2] = { { .dev = dev_key(1), .file = "top", .value = "x" },
 			     { .dev = dev_key(0), .file = "level", .value = "5" } };
+
+	before_look = between;
+	txn_submit(b->e, w, 2, &(struct actor){ 0 }, told, v);
+	await(v);
+}
+
+/* What a later stage plans on is taken by then. */
+DEFINE_TEST(a_later_stage_does_not_take_what_others_have_taken)
+{
 	struct bench b = { 0 };
 	struct verdict v = { 0 };
 
 	world_reset();
 	bench_start(&b);
-	before_look = replace_last;
-	txn_submit(b.e, w, 2, &(struct actor){ 0 }, told, &v);
-	await(&v);
+	run_two_stages(&b, &v, replace_last);
 	CHECK_EQ(v.err.code, EBUSY);
 	CHECK_IN(v.err.text, "0000:00:00.1 is busy: other 1 is running");
 	check_untouched(&b, 1);
@@ -136,17 +143,13 @@ static void replace_freely(struct model *m)
 /* Which the later stage has taken: nothing was asked of it before but its own. */
 DEFINE_TEST(an_undone_op_gives_a_card_nothing_of_the_one_before)
 {
-	struct request w[2] = { { .dev = dev_key(1), .file = "top", .value = "x" },
-			     { .dev = dev_key(0), .file = "level", .value = "5" } };
 	struct bench b = { 0 };
 	struct verdict v = { 0 };
 
 	world_reset();
 	bench_start(&b);
-	before_look = replace_freely;
 	disk.fail_kept = 1;
-	txn_submit(b.e, w, 2, &(struct actor){ 0 }, told, &v);
-	await(&v);
+	run_two_stages(&b, &v, replace_freely);
 	CHECK_EQ(v.err.code, ENOSPC);
 	CHECK(!before_look);
 	CHECK_STR(look(&b, 1).intent.claim, "bob");

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* MIG as the driver tells it: modes, profiles, placements, instances and who uses them. */
-#include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -46,14 +45,15 @@ static int profile_of(const struct card *c, unsigned int number, struct nvml_gi_
 	return answer;
 }
 
-int mig_profiles(const struct card *c, struct nvml_profile rows[PROFILES_MAX])
+/* Fills rows with those that the card has, their names clean and without "MIG ". Returns their
+ * number, or an answer as -N. */
+static int find_profiles(const struct card *c, struct nvml_gi_profile_v2 rows[PROFILES_MAX])
 {
 	int n = 0;
 
 	for (unsigned int number = 0; number < PROFILES_MAX; number++) {
-		int answer = profile_of(c, number, &rows[n].info);
+		int answer = profile_of(c, number, &rows[n]);
 
-		rows[n].number = number;
 		if (answer == NVML_INVALID_ARGUMENT)
 			break;
 		if (!answer)
@@ -77,20 +77,20 @@ static int placements_of(const struct card *c, unsigned int id,
 }
 
 /* "profile ID MAX AVAILABLE MEMORY_MIB SLICES START,START:SIZE NAME"; -1: it is not told. */
-static int tell_profile(const struct card *c, const struct nvml_profile *p)
+static int tell_profile(const struct card *c, const struct nvml_gi_profile_v2 *p)
 {
 	struct nvml_placement rows[PLACEMENTS_MAX] = { { 0 } };
 	uint32_t n = 0, left = 0;
-	int answer = placements_of(c, p->info.id, rows, &n);
-	int available = NVML(c->n, gi_remaining, c->device, p->info.id, &left) ? -1 : (int)left;
+	int answer = placements_of(c, p->id, rows, &n);
+	int available = NVML(c->n, gi_remaining, c->device, p->id, &left) ? -1 : (int)left;
 
 	if (answer && answer != NVML_NOT_SUPPORTED)
 		return answer;
-	printf("profile %u %u %d %" PRIu64 " %u ", p->info.id, p->info.instances, available,
-	       p->info.memory_mib, p->info.slices);
+	printf("profile %u %u %d %" PRIu64 " %u ", p->id, p->instances, available, p->memory_mib,
+	       p->slices);
 	for (uint32_t i = 0; i < n; i++)
 		printf("%s%u", i ? "," : "", rows[i].start);
-	printf("%s:%u %s\n", n ? "" : "-", n ? rows[0].size : 0, p->info.name);
+	printf("%s:%u %s\n", n ? "" : "-", n ? rows[0].size : 0, p->name);
 	return 0;
 }
 
@@ -144,15 +144,15 @@ static int tell_computes(const struct card *c, struct nvml_gpu_instance *gi, uin
 }
 
 /* "instance ID PROFILE START SIZE" and its compute instances */
-static int tell_instances(const struct card *c, const struct nvml_profile *p)
+static int tell_instances(const struct card *c, const struct nvml_gi_profile_v2 *p)
 {
 	struct nvml_gpu_instance *rows[INSTANCES_MAX] = { NULL };
 	uint32_t n = INSTANCES_MAX;
 	int answer;
 
-	if (p->info.instances > INSTANCES_MAX)
+	if (p->instances > INSTANCES_MAX)
 		return NVML_INSUFFICIENT_SIZE;
-	answer = listed(NVML(c->n, gi_list, c->device, p->info.id, rows, &n), &n);
+	answer = listed(NVML(c->n, gi_list, c->device, p->id, rows, &n), &n);
 	for (uint32_t i = 0; !answer && i < n; i++) {
 		struct nvml_gi_info info = { 0 };
 
@@ -201,7 +201,7 @@ static void tell_vms(const struct card *c)
 	}
 }
 
-static int tell_all_instances(const struct card *c, const struct nvml_profile *rows, int n,
+static int tell_all_instances(const struct card *c, const struct nvml_gi_profile_v2 *rows, int n,
 			      struct err *err)
 {
 	int answer = 0;
@@ -217,14 +217,14 @@ static int tell_all_instances(const struct card *c, const struct nvml_profile *r
 
 int tell_mig(const struct card *c, bool instances, struct err *err)
 {
-	struct nvml_profile rows[PROFILES_MAX];
+	struct nvml_gi_profile_v2 rows[PROFILES_MAX];
 	uint32_t current = 0, pending = 0;
 	int answer = NVML(c->n, mig_mode, c->device, &current, &pending), n;
 
 	if (answer)
 		return nvml_fail(c->n, answer, c->address, "MIG", err);
 	printf("mode %u %u\n", current, pending);
-	n = mig_profiles(c, rows);
+	n = find_profiles(c, rows);
 	if (n < 0)
 		return nvml_fail(c->n, -n, c->address, "its MIG profiles cannot be read", err);
 	for (int i = 0; !answer && i < n; i++)

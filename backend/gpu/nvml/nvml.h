@@ -58,9 +58,8 @@ int destroy_compute(const struct card *c, char **argv, struct err *err);
 int set_mixed_sizes(const struct card *c, char **argv, struct err *err);
 int set_scheduler(const struct card *c, char **argv, struct err *err);
 
-/* Parts of an answer. instances: those that the card has, too. */
+/* A part of an answer. instances: those that the card has, too. */
 int tell_mig(const struct card *c, bool instances, struct err *err);
-int tell_vgpus(const struct card *c, struct err *err);
 
 /* Reads the word of a request that sets one of two. Returns 0, or NVML_INVALID_ARGUMENT with the
  * sentence. */
@@ -69,13 +68,6 @@ int nvml_bool(const char *word, uint32_t *ret, struct err *err);
 /* Profiles are numbered from 0, with gaps, and end at the first that is no argument. */
 enum { PROFILES_MAX = 64, PLACEMENTS_MAX = 64, INSTANCES_MAX = 64, TYPES_MAX = 1024 };
 
-struct nvml_profile {
-	struct nvml_gi_profile_v2 info; /* its name is terminated and clean, without "MIG " */
-	unsigned int number;		/* with which it is asked for */
-};
-
-/* Fills rows with those that the card has. Returns their number, or an answer as -N. */
-int mig_profiles(const struct card *c, struct nvml_profile rows[PROFILES_MAX]);
 /* The compute profile that is asked for with this number, its name likewise. Returns an answer. */
 int ci_profile(const struct card *c, struct nvml_gpu_instance *gi, unsigned int number,
 	       struct nvml_ci_profile_v2 *ret);

@@ -100,7 +100,7 @@ static void tell_scheduler(const struct card *c)
 	putchar('\n');
 }
 
-int tell_vgpus(const struct card *c, struct err *err)
+static int tell_vgpus(const struct card *c, struct err *err)
 {
 	uint32_t mode = 0;
 	int answer = NVML(c->n, host_vgpu_mode, c->device, &mode);
