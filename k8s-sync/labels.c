@@ -239,7 +239,6 @@ static struct label_step step_of(struct node_labels *l, enum label_id id, bool s
 	struct labelled *v = &l->v[id];
 	bool has_before = *v->begun && !strcmp(l->now[id].note, v->begun) && !v->done;
 	struct label_step step = label_decide(&(struct label_case){
-		.id = id,
 		.now = &l->now[id],
 		.plan = v->planned ? &v->plan : NULL,
 		.before = has_before ? v->before : NULL,

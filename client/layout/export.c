@@ -150,7 +150,7 @@ static void put_vfs(const struct layout_view *view, const struct tree_device *pf
 	}
 }
 
-static int export_ours(const struct layout_view *view, struct out *o, struct err *err)
+static void export_ours(const struct layout_view *view, struct out *o)
 {
 	_free_ char *intents = view->text(view->ctx, NULL, "intents");
 	size_t entries = 0;
@@ -175,7 +175,6 @@ static int export_ours(const struct layout_view *view, struct out *o, struct err
 		out_free(&text);
 	}
 	out_printf(o, "%s", entries ? "" : " []\n");
-	return 0;
 }
 
 /* ---- NVIDIA's forms */
@@ -302,10 +301,10 @@ static int export_nvidia(const struct layout_view *view, const char *form, struc
 int layout_export(const struct layout_view *view, const char *form, struct out *ret,
 		  struct err *err)
 {
-	int r;
+	int r = 0;
 
 	if (!strcmp(form, "layouts"))
-		r = export_ours(view, ret, err);
+		export_ours(view, ret);
 	else if (!strcmp(form, "vgpu-configs") || !strcmp(form, "mig-configs"))
 		r = export_nvidia(view, form, ret, err);
 	else

@@ -142,13 +142,14 @@ int layout_want(struct layout_work *w, const char *id, const char *file, const c
 	return l->id && l->value ? 0 : fail_nomem(w->err);
 }
 
-bool layout_wants_of_vf(const struct layout_work *w, const char *pf, size_t n, const char *file)
+bool layout_wants_vgpu(const struct layout_work *w, const char *pf, size_t n)
 {
 	const struct tree_device *vf = layout_vf(w, pf, n);
 	char id[96];
 
 	snprintf(id, sizeof(id), "%s" LAYOUT_VF "%zu", pf, n);
-	return layout_line_of(w, id, file, 0) || (vf && layout_line_of(w, vf->id, file, 0));
+	return layout_line_of(w, id, "profile", 0) ||
+	       (vf && layout_line_of(w, vf->id, "profile", 0));
 }
 
 /* ---- what is so */

@@ -14,10 +14,10 @@ static bool ends(const struct layout_line *l)
 	       strcmp(l->file, "create") && strcmp(l->file, "pooled") && strcmp(l->was, l->value);
 }
 
-static bool tells_of(const struct layout *l, const char *id, const char *file)
+static bool tells_profile(const struct layout *l, const char *id)
 {
 	for (size_t i = 0; i < l->n; i++)
-		if (!strcmp(l->v[i].file, file) && !strcmp(l->v[i].id, id))
+		if (!strcmp(l->v[i].file, "profile") && !strcmp(l->v[i].id, id))
 			return true;
 	return false;
 }
@@ -61,7 +61,7 @@ void layout_ends(const struct layout *l, const struct tree_inventory *inv, layou
 
 			/* What a line of its own says of it is told by that. */
 			if (*profile && !strcmp(device_says(d, "physfn"), of->id) &&
-			    !tells_of(l, d->id, "profile"))
+			    !tells_profile(l, d->id))
 				tell(ctx, d->id, "profile", profile);
 		}
 	}

@@ -297,13 +297,13 @@ static int find_places(struct layout_work *w, const struct layout_card *c, bool 
 
 	for (size_t i = 0; i < inv->n && !r && !makes_vfs; i++)
 		if (!strcmp(device_says(&inv->devices[i], key), gpu) &&
-		    (makes_mdevs || !layout_wants_of_vf(w, gpu, vf++, "profile")))
+		    (makes_mdevs || !layout_wants_vgpu(w, gpu, vf++)))
 			r = add_place(w, ret, &inv->devices[i], inv->devices[i].id);
 	if (!makes_vfs || parse_u64(device_says(c->gpu, "sriov_totalvfs"), 65535, &total))
 		return r;
 	for (; vf < total && !r; vf++) {
 		snprintf(id, sizeof(id), "%s/virtfn%zu", gpu, vf);
-		if (!layout_wants_of_vf(w, gpu, vf, "profile"))
+		if (!layout_wants_vgpu(w, gpu, vf))
 			r = add_place(w, ret, NULL, id);
 	}
 	return r;

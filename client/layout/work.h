@@ -73,8 +73,8 @@ __attribute__((format(printf, 4, 5))) int layout_fail(struct layout_work *w, int
 /* Asks for a value. */
 int layout_want(struct layout_work *w, const char *id, const char *file, const char *value,
 		unsigned int line);
-/* Is there a line for the file of the VF, by whichever of its ids? */
-bool layout_wants_of_vf(const struct layout_work *w, const char *pf, size_t n, const char *file);
+/* Is there a line for the profile of the VF, by whichever of its ids? */
+bool layout_wants_vgpu(const struct layout_work *w, const char *pf, size_t n);
 /* Finds VFs by their numbers, refuses contradictions, and drops what is as asked. */
 int layout_settle(struct layout_work *w);
 

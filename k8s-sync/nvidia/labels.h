@@ -107,7 +107,6 @@ struct label_step {
  * another value counts by now, or none, so nothing more is run. before: the note of before it,
  * which comes back if nothing was changed; NULL: it is not known, or something may be. */
 struct label_case {
-	enum label_id id;
 	const struct label_now *now;
 	const struct label_plan *plan;
 	const char *before;

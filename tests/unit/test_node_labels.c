@@ -310,7 +310,6 @@ static const char *decided(enum label_id id, const char *state, const char *agre
 
 	STR_COPY(now.state, state);
 	STR_COPY(now.note, agreed);
-	is.id = id;
 	is.now = &now;
 	step = label_decide(&is);
 	patch = label_patch(id, &now, &step);
