@@ -17,7 +17,8 @@ struct mig_plan {
 };
 
 /* Keeps each instance that is used, and as many others as can stay. -EBUSY: one that is used is in
- * the way; -ENOSPC: the card never holds all of it; the sentence names what fits of it. */
+ * the way; -ENOSPC: the card never holds all of it; the sentence names what fits of it; -E2BIG: there
+ * are more ways than can be tried. */
 int mig_fit(const struct mig *m, const struct mig_wanted *w, struct mig_plan *ret, struct err *err);
 
 #endif

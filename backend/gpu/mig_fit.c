@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later
 /* Where the instances of a layout fit. A card has at most a dozen slices, so all ways are tried:
- * first those in which what is there stays. */
+ * first those in which what is there stays. Of a driver that tells nonsense there may be more ways
+ * than anybody can wait for. */
 #include <errno.h>
 #include <string.h>
 
@@ -8,16 +9,26 @@
 #include "pcidevfs/err.h"
 #include "pcidevfs/util.h"
 
+/* The cards of tests/unit/test_mig.c need at most a thirtieth of it. */
+#define TRIES_MAX (1u << 18)
+
 struct mig_search {
 	const struct mig *m;
 	unsigned int order[MIG_INSTANCES]; /* the profile of each instance to be placed */
 	unsigned int starts[MIG_INSTANCES];
 	size_t n;
-	uint16_t taken;	 /* slices */
-	int stay, best;	 /* of those there: how many stay; -1: no way was found yet */
-	bool touch_used; /* may one that is used go? */
+	uint16_t taken;	     /* slices */
+	int stay, best;	     /* of those there: how many stay; -1: no way was found yet */
+	bool touch_used;     /* may one that is used go? */
+	unsigned int *tries; /* which are left */
 	struct mig_plan *plan;
 };
+
+static bool may_try(unsigned int *tries)
+{
+	*tries -= *tries > 0;
+	return *tries;
+}
 
 static uint16_t slices_at(const struct mig_profile *p, unsigned int start)
 {
@@ -60,7 +71,7 @@ static void place(struct mig_search *s, size_t k)
 	unsigned int from = 0;
 
 	/* It cannot become better than what was found. */
-	if (s->stay + (int)(s->n - k) <= s->best)
+	if (s->stay + (int)(s->n - k) <= s->best || !may_try(s->tries))
 		return;
 	if (!p) {
 		take_plan(s);
@@ -119,9 +130,11 @@ static unsigned int slices_of(const struct mig *m)
 }
 
 static bool search(const struct mig *m, const struct mig_wanted *w, bool touch_used,
-		   struct mig_plan *ret)
+		   unsigned int *tries, struct mig_plan *ret)
 {
-	struct mig_search s = { .m = m, .best = -1, .touch_used = touch_used, .plan = ret };
+	struct mig_search s = {
+		.m = m, .best = -1, .touch_used = touch_used, .tries = tries, .plan = ret
+	};
 
 	s.n = list_wanted(m, w, s.order);
 	if (s.n > MIG_INSTANCES || slices_wanted(m, w) > slices_of(m))
@@ -141,29 +154,43 @@ static unsigned int memory_of(const struct mig *m, const struct mig_wanted *w)
 
 /* The part of what is wanted that takes most memory and fits. Each profile's count is lowered in
  * turn; there are at most seven instances of a kind. */
-static void find_largest(const struct mig *m, struct mig_wanted *w, size_t i,
+static void find_largest(const struct mig *m, struct mig_wanted *w, size_t i, unsigned int *tries,
 			 struct mig_wanted *best)
 {
 	struct mig_plan unused;
 	uint8_t all;
 
-	if (memory_of(m, w) <= memory_of(m, best))
+	if (memory_of(m, w) <= memory_of(m, best) || !may_try(tries))
 		return;
 	if (i == m->n_profiles) {
-		if (search(m, w, true, &unused))
+		if (search(m, w, true, tries, &unused))
 			*best = *w;
 		return;
 	}
 	all = w->n[i];
 	for (;; w->n[i]--) {
-		find_largest(m, w, i + 1, best);
+		find_largest(m, w, i + 1, tries, best);
 		if (!w->n[i])
 			break;
 	}
 	w->n[i] = all;
 }
 
-static int fail_room(const struct mig *m, const struct mig_wanted *w, struct err *err)
+static int fail_tries(const struct mig *m, const struct mig_wanted *w, struct err *err)
+{
+	struct out all = { 0 };
+	int rc;
+
+	mig_print_wanted(m, w, &all);
+	rc = fail(err, E2BIG,
+		  "%s could lie on this card in more ways than can be tried; write fewer instances",
+		  out_text(&all));
+	out_free(&all);
+	return rc;
+}
+
+static int fail_room(const struct mig *m, const struct mig_wanted *w, unsigned int *tries,
+		     struct err *err)
 {
 	struct mig_wanted part = { 0 }, best = { 0 };
 	struct out all = { 0 }, fits = { 0 };
@@ -172,11 +199,15 @@ static int fail_room(const struct mig *m, const struct mig_wanted *w, struct err
 	if (!err)
 		return -ENOSPC;
 	memcpy(part.n, w->n, sizeof(part.n));
-	find_largest(m, &part, 0, &best);
+	find_largest(m, &part, 0, tries, &best);
 	mig_print_wanted(m, w, &all);
 	mig_print_wanted(m, &best, &fits);
-	rc = fail(err, ENOSPC, "%s does not fit on this card; %s would", out_text(&all),
-		  out_text(&fits));
+	if (memory_of(m, &best))
+		rc = fail(err, ENOSPC, "%s does not fit on this card; %s would", out_text(&all),
+			  out_text(&fits));
+	else
+		rc = fail(err, ENOSPC, "%s does not fit on this card; write fewer instances",
+			  out_text(&all));
 	out_free(&all);
 	out_free(&fits);
 	return rc;
@@ -206,8 +237,12 @@ static int fail_used(const struct mig *m, const struct mig_wanted *w, struct err
 
 int mig_fit(const struct mig *m, const struct mig_wanted *w, struct mig_plan *ret, struct err *err)
 {
+	unsigned int tries = TRIES_MAX;
+
 	*ret = (struct mig_plan){ .n = 0 };
-	if (search(m, w, false, ret))
+	if (search(m, w, false, &tries, ret))
 		return 0;
-	return search(m, w, true, ret) ? fail_used(m, w, err) : fail_room(m, w, err);
+	if (search(m, w, true, &tries, ret))
+		return fail_used(m, w, err);
+	return tries ? fail_room(m, w, &tries, err) : fail_tries(m, w, err);
 }

@@ -184,7 +184,7 @@ const struct verb mig_mode = { .of = "mig",
 
 /* What is at a place. */
 struct found {
-	bool there;
+	bool there, made;	/* made: by this step */
 	unsigned int id, whole; /* slices of a compute instance of the whole size */
 	struct mig_spot is;
 	struct mig mig;
@@ -269,12 +269,28 @@ static int reach(const struct mig_job *j, const struct mig_spot *to, struct foun
 		return ask(j, NULL, "destroy-instance %s %u", j->step->dev.name, f->id);
 	if (rc || !to)
 		return rc;
-	if (!f->there)
+	if (!f->there) {
 		rc = create(j, to, &f->id);
+		f->made = !rc;
+	}
 	return rc ? rc : add_computes(j, to, f);
 }
 
-/* former: the place as it was; "": empty, as it is for mig_create. */
+/* The driver had no room for the instance: one at its place is of others, who were faster, and undo
+ * leaves it as it is. */
+static void spare_others(const struct mig_job *j, const struct mig_spot *at)
+{
+	struct err unread = { 0 };
+	struct mig_job look = *j;
+	struct found f;
+
+	look.err = &unread;
+	if (!find(&look, at, &f) && f.there)
+		mig_spot_print(&f.is, j->step->former);
+}
+
+/* former: the place as it was; "": empty, as it is for mig_create, unless others have made one there
+ * meanwhile. */
 static int instance_learn(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	const struct device *dev;
@@ -327,7 +343,10 @@ static int change(struct backend *b, struct step *step, unsigned int ms, struct 
 			  step->dev.name, to.name, to.start);
 	if (rc)
 		return rc;
-	return reach(&j, step->verb == &mig_destroy ? NULL : &to, &f);
+	rc = reach(&j, step->verb == &mig_destroy ? NULL : &to, &f);
+	if (rc == -ENOSPC && step->verb == &mig_create && !f.made)
+		spare_others(&j, &to);
+	return rc;
 }
 
 #define INSTANCE_VERB(word)                                                                        \

@@ -154,14 +154,27 @@ bool layout_wants_vgpu(const struct layout_work *w, const char *pf, size_t n)
 
 /* ---- what is so */
 
+/* Of "3c.3g.40gb" the tree reads "3g.40gb": one compute instance of the whole size. */
+static size_t whole_prefix(const char *name, size_t len)
+{
+	return len > 5 && name[0] >= '1' && name[0] <= '9' && !memcmp(name + 1, "c.", 2) &&
+			       name[3] == name[0] && name[4] == 'g'
+		       ? 3
+		       : 0;
+}
+
 unsigned int layout_instances(const char *layout, const char *name, size_t len)
 {
+	size_t skip = whole_prefix(name, len);
 	unsigned int n = 0;
 
+	name += skip;
+	len -= skip;
 	for (const char *p = layout; *p;) {
 		size_t word = strcspn(p, " "), bare = strcspn(p, " *");
 
-		if (bare == len && !memcmp(p, name, len))
+		skip = whole_prefix(p, bare);
+		if (bare - skip == len && !memcmp(p + skip, name, len))
 			n += p[bare] == '*' ? (unsigned int)atoi(p + bare + 1) : 1;
 		p += word + strspn(p + word, " ");
 	}

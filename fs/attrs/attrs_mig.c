@@ -84,7 +84,7 @@ static int layout_store(const struct subject *s, const char *text, struct reques
 	int r = 0;
 
 	card_of(s, &m);
-	if (!text[0])
+	if (!text[strspn(text, " ")])
 		return fail(
 			err, EINVAL,
 			"mig/layout: the value is empty; write profiles of %s with how often, for "

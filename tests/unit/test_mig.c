@@ -137,6 +137,35 @@ DEFINE_TEST(mig_finds_all_that_fits_on_each_card)
 	}
 }
 
+/* The model is locked meanwhile, so whatever a driver tells it must end. */
+static void check_ends(const char *layout, int code, const char *why)
+{
+	struct mig m = { .current = true };
+	struct mig_wanted w;
+	struct mig_plan plan;
+	struct err err = { 0 };
+	char line[96];
+
+	for (int i = 0; i < MIG_PROFILES; i++) {
+		snprintf(line, sizeof(line),
+			 "profile %d 16 16 %d 1 0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15:1 p%d\n", i,
+			 i + 1, i);
+		CHECK(!mig_read(line, &m));
+	}
+	CHECK(!mig_parse(&m, layout, &w, NULL));
+	CHECK_EQ(mig_fit(&m, &w, &plan, &err), -code);
+	CHECK_STR(err.text, why);
+}
+
+DEFINE_TEST(mig_ends_whatever_a_driver_tells)
+{
+	check_ends("p0 p1 p2 p3 p4 p5 p6 p7 p8 p9 p10 p11 p12 p13 p14 p15", 0, "");
+	check_ends(
+		"p0*16 p1*16 p2*16 p3*16 p4*16 p5*16 p6*16 p7*16 p8*16 p9*16", ENOSPC,
+		"p9*16 p8*16 p7*16 p6*16 p5*16 p4*16 p3*16 p2*16 p1*16 p0*16 does not fit on this "
+		"card; write fewer instances");
+}
+
 /* ---- text */
 
 static void check_refused(const struct mig *m, const char *text, int code, const char *why)

@@ -251,6 +251,7 @@ DEFINE_TEST(what_is_written_to_files_of_mig)
 	check_store("mig/layout", "none", 0, "");
 	check_store("mig/layout", "1g.10gb 3g.40gb  1g.10gb", 0, "3g.40gb 1g.10gb*2");
 	check_store("mig/layout", "", EINVAL, "mig/layout: the value is empty");
+	check_store("mig/layout", "  ", EINVAL, "mig/layout: the value is empty");
 	check_store("mig/layout", "2g.20gb", EINVAL,
 		    "mig/layout: \"2g.20gb\" is not a MIG profile of this card, which has 1g.10gb, "
 		    "3g.40gb");

@@ -110,7 +110,7 @@ static int find_ci_profile(const struct card *c, struct nvml_gpu_instance *gi, c
 		return 0;
 	}
 	fail(err, EINVAL, "%s: the instance has no compute profile \"%s\"", c->address, name);
-	return NVML_NOT_FOUND;
+	return NVML_INVALID_ARGUMENT;
 }
 
 /* GI NAME; prints "compute GI ID START SIZE NAME". */
