@@ -313,16 +313,16 @@ static int instance_learn(struct backend *b, struct step *step, unsigned int ms,
 static int instance_undo(struct backend *b, struct step *step, unsigned int ms, struct err *err)
 {
 	const struct mig_job j = job_of(b, step, ms, err);
-	struct mig_spot at, was;
+	struct mig_spot at, was, *to = step->former[0] ? &was : NULL;
 	struct found f;
 	int rc = mig_spot_read(step->value, &at);
 
-	if (!rc && step->former[0])
-		rc = mig_spot_read(step->former, &was);
+	if (!rc && to)
+		rc = mig_spot_read(step->former, to);
 	if (rc)
 		return fail(err, EINVAL, "\"%s\" is not a MIG instance", step->value);
 	rc = find(&j, &at, &f);
-	return rc ? rc : reach(&j, step->former[0] ? &was : NULL, &f);
+	return rc ? rc : reach(&j, to, &f);
 }
 
 static int change(struct backend *b, struct step *step, unsigned int ms, struct err *err)
