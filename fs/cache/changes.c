@@ -49,7 +49,8 @@ void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 	forget_all(t, &notes);
 }
 
-void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes)
+void forget_rows(struct tree *t, uint32_t slot, change_bits bits, bool owned,
+		 struct forgets *notes)
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
 	const struct attr *row;
@@ -59,7 +60,7 @@ void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets
 	for (size_t i = 0; (row = row_at(kind, i)); i++) {
 		uint64_t ino = objects_ino(t->objects, slot, row->id);
 
-		if (bits & CH_RIGHTS && row_is_groups(row))
+		if (bits & CH_RIGHTS && (owned || row_is_groups(row)))
 			forget_note(notes, ino, FORGET_ATTR, "");
 		if (row->bits & bits && row->flags & ATTR_CONST)
 			forget_note(notes, ino, FORGET_PAGES, "");
@@ -81,7 +82,7 @@ void tree_set_group(void *tree, gid_t gid)
 		pthread_mutex_lock(&t->lock);
 		n = objects_count(t->objects);
 		if (i < n)
-			forget_rows(t, i, CH_RIGHTS, &notes);
+			forget_rows(t, i, CH_RIGHTS, false, &notes);
 		pthread_mutex_unlock(&t->lock);
 		forget_all(t, &notes);
 	}
@@ -90,7 +91,7 @@ void tree_set_group(void *tree, gid_t gid)
 /* Cached texts of a device must not outlive it. */
 static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 {
-	forget_rows(t, slot, CH_ALL, notes);
+	forget_rows(t, slot, CH_ALL, false, notes);
 	touch_rows(t, slot, CH_ALL, notes);
 	views_place(t, slot, NULL, notes);
 	objects_kill(t->objects, slot);
@@ -185,10 +186,11 @@ static void one_change(struct tree *t, const struct change *c)
 	slot = place_change(t, c, dev, &notes);
 	if (slot < t->n_members) {
 		audit_change(&t->members[slot], c, dev);
+		t->members[slot].owned = dev && dev->intent.n_owners;
 		is = t->members[slot];
 	}
 	if (slot != NO_SLOT)
-		forget_rows(t, slot, c->bits, &notes);
+		forget_rows(t, slot, c->bits, was.owned || is.owned, &notes);
 	pthread_mutex_unlock(&t->lock);
 	if (c->generation > t->quiet_until)
 		put_event(t, c, dev);
