@@ -127,12 +127,15 @@ static void end_undone(struct txn *t, const char *stuck)
 	model_unlock(m);
 }
 
+/* Before the last one that began, which may have done a part. */
 static bool any_done(const struct txn *t)
 {
-	bool any = false;
+	bool done = false, any = false;
 
-	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps) && !any; i++)
-		any = t->log->steps[i].done;
+	for (uint32_t i = 0; i < atomic_load(&t->log->n_steps); i++) {
+		any |= done && t->log->steps[i].begun;
+		done |= t->log->steps[i].done;
+	}
 	return any;
 }
 
