@@ -35,7 +35,7 @@ struct member {
 	uint32_t caps;
 	uint32_t listed; /* by these caps the kernel's list of its directory was made, or dropped */
 	bool claimed, sick; /* as the journal was told: audit.c */
-	bool owned;	    /* files of it may have owners of their own */
+	bool owned;	    /* files of it have, or had, owners of their own */
 	struct place {
 		uint32_t in; /* slot of the directory's object, plus 1; 0: nowhere */
 		uint32_t key;
@@ -180,10 +180,9 @@ void forget_rows_list(struct tree *t, uint32_t slot, uint32_t caps);
 int views_build(struct tree *t, struct err *err);
 
 /* changes.c */
-/* Notes what the kernel may have cached of rows that bits change; owned: any may have an owner of its
- * own, which comes once its card is identified. Call it with the tree's lock held. */
-void forget_rows(struct tree *t, uint32_t slot, change_bits bits, bool owned,
-		 struct forgets *notes);
+/* Notes what the kernel may have cached of rows that bits change. Call it with the tree's lock
+ * held. */
+void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes);
 int changes_start(struct tree *t, struct err *err);
 void changes_stop(struct tree *t);
 /* Marks the rows of this object that the bits change: the next files_tell() wakes their pollers,

@@ -149,7 +149,7 @@ static void set_owner(void *ctx)
 	r = r ? r : objects_set_owner(t->objects, job->n.ino, &job->own);
 	/* A directory's owner also applies to the files in it. */
 	if (!r && rights && !job->n.row)
-		forget_rows(t, job->n.slot, CH_RIGHTS, false, &notes);
+		forget_rows(t, job->n.slot, CH_RIGHTS, &notes);
 	pthread_mutex_unlock(&t->lock);
 	forget_all(t, &notes);
 	if (objects_known(t->objects, job->n.ino) > 1)

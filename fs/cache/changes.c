@@ -49,10 +49,11 @@ void tree_touch(struct tree *t, uint32_t slot, change_bits bits)
 	forget_all(t, &notes);
 }
 
-void forget_rows(struct tree *t, uint32_t slot, change_bits bits, bool owned,
-		 struct forgets *notes)
+/* An owner of a file's own comes once its card is identified, and somebody may have looked before. */
+void forget_rows(struct tree *t, uint32_t slot, change_bits bits, struct forgets *notes)
 {
 	enum obj_kind kind = objects_at(t->objects, slot)->kind;
+	bool owned = slot < t->n_members && t->members[slot].owned;
 	const struct attr *row;
 
 	if (bits & CH_RIGHTS)
@@ -82,7 +83,7 @@ void tree_set_group(void *tree, gid_t gid)
 		pthread_mutex_lock(&t->lock);
 		n = objects_count(t->objects);
 		if (i < n)
-			forget_rows(t, i, CH_RIGHTS, false, &notes);
+			forget_rows(t, i, CH_RIGHTS, &notes);
 		pthread_mutex_unlock(&t->lock);
 		forget_all(t, &notes);
 	}
@@ -91,7 +92,7 @@ void tree_set_group(void *tree, gid_t gid)
 /* Cached texts of a device must not outlive it. */
 static void bury_device(struct tree *t, uint32_t slot, struct forgets *notes)
 {
-	forget_rows(t, slot, CH_ALL, false, notes);
+	forget_rows(t, slot, CH_ALL, notes);
 	touch_rows(t, slot, CH_ALL, notes);
 	views_place(t, slot, NULL, notes);
 	objects_kill(t->objects, slot);
@@ -186,11 +187,11 @@ static void one_change(struct tree *t, const struct change *c)
 	slot = place_change(t, c, dev, &notes);
 	if (slot < t->n_members) {
 		audit_change(&t->members[slot], c, dev);
-		t->members[slot].owned = dev && dev->intent.n_owners;
+		t->members[slot].owned = dev && (was.owned || dev->intent.n_owners);
 		is = t->members[slot];
 	}
 	if (slot != NO_SLOT)
-		forget_rows(t, slot, c->bits, was.owned || is.owned, &notes);
+		forget_rows(t, slot, c->bits, &notes);
 	pthread_mutex_unlock(&t->lock);
 	if (c->generation > t->quiet_until)
 		put_event(t, c, dev);

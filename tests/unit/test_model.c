@@ -74,6 +74,15 @@ DEFINE_TEST(observers_hear_what_changed_and_nothing_else)
 	model_free(m);
 }
 
+static void bring_nic(struct model *m)
+{
+	model_lock(m);
+	put_nic(m, "0000:01:00.0");
+	model_publish(m);
+	model_unlock(m);
+	model_dispatch(m);
+}
+
 DEFINE_TEST(changes_of_one_device_become_one)
 {
 	struct model *m = model_on(new_arena(), false);
@@ -81,11 +90,7 @@ DEFINE_TEST(changes_of_one_device_become_one)
 	struct key key = pci_key("0000:01:00.0");
 
 	model_observe(m, &(struct observer){ hear, &h });
-	model_lock(m);
-	put_nic(m, "0000:01:00.0");
-	model_publish(m);
-	model_unlock(m);
-	model_dispatch(m);
+	bring_nic(m);
 	model_lock(m);
 	for (int i = 0; i < 5; i++) {
 		model_edit(m, &key, false)->facts.num_vfs = i + 1;
@@ -120,11 +125,7 @@ DEFINE_TEST(what_changes_while_observers_hear_is_told_by_itself)
 
 	model_observe(m, &(struct observer){ hear, &h });
 	model_observe(m, &(struct observer){ move_once, m });
-	model_lock(m);
-	put_nic(m, "0000:01:00.0");
-	model_publish(m);
-	model_unlock(m);
-	model_dispatch(m);
+	bring_nic(m);
 	model_dispatch(m);
 	CHECK_EQ(h.n, 2);
 	CHECK_EQ(h.last[1].action, ACTION_CHANGE);
@@ -139,11 +140,7 @@ DEFINE_TEST(what_goes_is_told_whole_whatever_was_to_be_told)
 	struct heard h = { 0 };
 
 	model_observe(m, &(struct observer){ hear, &h });
-	model_lock(m);
-	put_nic(m, "0000:01:00.0");
-	model_publish(m);
-	model_unlock(m);
-	model_dispatch(m);
+	bring_nic(m);
 	model_lock(m);
 	model_edit(m, &key, false)->facts.numa_node = 1;
 	model_publish(m);
@@ -175,11 +172,7 @@ DEFINE_TEST(what_was_being_told_at_a_kill_is_told_again)
 	struct heard h = { 0 };
 	pthread_t thread;
 
-	model_lock(m);
-	put_nic(m, "0000:01:00.0");
-	model_publish(m);
-	model_unlock(m);
-	model_dispatch(m);
+	bring_nic(m);
 	model_lock(m);
 	model_edit(m, &key, false)->facts.numa_node = 1;
 	model_publish(m);
